@@ -1,8 +1,8 @@
 package slack
 
 import (
-	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,7 +13,7 @@ type agenda struct {
 	wake chan struct{} // capacity 1
 
 	mu    sync.Mutex
-	items items
+	items []item // by when they are due
 }
 
 type item struct {
@@ -21,25 +21,20 @@ type item struct {
 	do func()
 }
 
-type items []item
-
-func (x items) Len() int           { return len(x) }
-func (x items) Less(i, j int) bool { return x[i].at.Before(x[j].at) }
-func (x items) Swap(i, j int)      { x[i], x[j] = x[j], x[i] }
-func (x *items) Push(v any)        { *x = append(*x, v.(item)) }
-func (x *items) Pop() any {
-	last := (*x)[len(*x)-1]
-	*x = (*x)[:len(*x)-1]
-	return last
-}
-
 func newAgenda() *agenda { return &agenda{wake: make(chan struct{}, 1)} }
 
-// after notes that do is due in d. It may be called by anybody who holds the
-// server's lock; do is called without it.
+// after notes that do is due in d, behind what is due then already. It may be called
+// by anybody who holds the server's lock; do is called without it.
 func (a *agenda) after(d time.Duration, do func()) {
+	x := item{at: time.Now().Add(d), do: do}
 	a.mu.Lock()
-	heap.Push(&a.items, item{at: time.Now().Add(d), do: do})
+	at, _ := slices.BinarySearchFunc(a.items, x.at, func(y item, at time.Time) int {
+		if y.at.After(at) {
+			return 1
+		}
+		return -1
+	})
+	a.items = slices.Insert(a.items, at, x)
 	a.mu.Unlock()
 	select {
 	case a.wake <- struct{}{}:
@@ -60,10 +55,12 @@ func (a *agenda) next() (func(), time.Duration) {
 	if len(a.items) == 0 {
 		return nil, time.Hour
 	}
-	if left := time.Until(a.items[0].at); left > 0 {
+	first := a.items[0]
+	if left := time.Until(first.at); left > 0 {
 		return nil, left
 	}
-	return heap.Pop(&a.items).(item).do, 0
+	a.items = a.items[1:]
+	return first.do, 0
 }
 
 // run works the agenda until ctx ends.
@@ -74,12 +71,10 @@ func (a *agenda) run(ctx context.Context) {
 			do()
 			continue
 		}
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 		case <-a.wake:
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 }

@@ -1,7 +1,7 @@
 package slack
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,29 +11,25 @@ import (
 	"parley/simulators/internal/stage"
 )
 
-// call is one call of a method on its way through the server.
+// call is one call of a method by an app on its way through the server.
 type call struct {
+	*Server
 	app     *app
 	method  string
 	args    params
-	remote  string
+	request *http.Request
 	began   time.Time
 	fault   *Fault
 	early   bool // came before a Retry-After had passed
-	cut     bool // the caller has gone, or shall be cut off
 	token   bool // came with an upload
 	ts      string
 	message *MessageEntry
 }
 
-func (c *call) channel() string {
-	if ch := c.args["channel"]; ch != "" {
-		return ch
-	}
-	return c.args["channel_id"]
-}
+func (c *call) channel() string { return cmp.Or(c.args["channel"], c.args["channel_id"]) }
 
-// refusal is an answer with ok=false, or a failure of the server in front.
+// refusal is an answer with ok=false, or a failure of the server in front. A rule that
+// refuses a call panics with it, as [stage.Refused] has it.
 type refusal struct {
 	status     int // 0: 200, as of most errors
 	code       string
@@ -41,7 +37,6 @@ type refusal struct {
 	provided   string
 	messages   []string
 	retryAfter int
-	html       bool
 }
 
 func refuse(code string, messages ...string) *refusal {
@@ -52,17 +47,20 @@ func tooMany(seconds int) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, code: "ratelimited", retryAfter: seconds}
 }
 
+func missingScope(a *app, scopes ...string) *refusal {
+	return &refusal{code: "missing_scope", needed: strings.Join(scopes, ","), provided: strings.Join(a.Scopes, ",")}
+}
+
 // Handler answers the Web API under /api/, Socket Mode, uploads and downloads of
 // files, and the control interface under /sim/. It may be mounted in any HTTP server, but what is to
 // happen later happens only while Run does; faults that cut connections panic
 // with http.ErrAbortHandler, as net/http expects.
 func (s *Server) Handler() http.Handler {
-	table := methods()
 	control := s.control()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case strings.HasPrefix(path, "/api/"):
-			s.serveAPI(w, r, table, path[len("/api/"):])
+			s.serveAPI(w, r, path[len("/api/"):])
 		case path == "/link/":
 			s.serveLink(w, r)
 		case strings.HasPrefix(path, "/files-pri/"):
@@ -79,108 +77,99 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, table map[string]method, name string) {
-	c := &call{method: name, remote: r.RemoteAddr, began: s.opts.Now()}
-	args, refused := readParams(w, r)
-	c.args = args
-	m, known := table[name]
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, name string) {
+	c := &call{Server: s, method: name, request: r, began: s.opts.Now()}
+	c.serve(w, inJSON, func() []byte {
+		c.args = readParams(w, r)
+		m, known := methods[name]
+		if !known {
+			panic(refuse("unknown_method"))
+		}
+		c.begin(m)
+		c.applyFault()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return okResult(m.run(c))
+	})
+}
+
+// serve runs the rules of a call, and books and writes the answer that they give, or
+// what ends them.
+func (c *call) serve(w http.ResponseWriter, kind string, rules func() []byte) {
+	var body []byte
+	refused, cut := stage.Refused[refusal](func() { body = rules() })
 	switch {
-	case refused != nil:
-	case !known:
-		refused = refuse("unknown_method")
-	default:
-		refused = s.begin(c, m, r)
-	}
-	if refused == nil && c.fault != nil {
-		refused = s.applyFault(r, c)
-	}
-	var result any
-	if refused == nil && !c.cut {
-		result, refused = m.run(s, c)
-	}
-	if c.cut {
-		s.finish(c, 0, nil)
+	case cut:
+		c.finish(0, nil)
 		panic(http.ErrAbortHandler)
-	}
-	if refused != nil {
-		s.finish(c, refused.httpStatus(), refused)
+	case refused != nil:
+		if refused.status == 0 && c.method == uploading {
+			refused.status = http.StatusBadRequest // 200 would say that the file is here
+		}
+		c.finish(cmp.Or(refused.status, http.StatusOK), refused)
 		refused.write(w)
-		return
+	default:
+		c.reply(w, kind, body)
 	}
-	s.reply(w, c, inJSON, okResult(result))
 }
 
 // bearer is the token in the header.
 func bearer(r *http.Request) string {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer")
-	if !ok {
-		return ""
-	}
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer")
 	return strings.TrimSpace(token)
 }
 
 // begin checks token and scopes, and applies rate limits and fault plans.
-func (s *Server) begin(c *call, m method, r *http.Request) *refusal {
-	token := bearer(r)
-	if token == "" {
-		token = c.args["token"]
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if refused := s.authorize(c, m, token); refused != nil {
-		return refused
-	}
-	if refused := s.checkHold(c); refused != nil {
-		return refused
-	}
-	c.fault = s.draw(faultSubject{
+func (c *call) begin(m method) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.authorize(m, cmp.Or(bearer(c.request), c.args["token"]))
+	c.checkHold()
+	c.fault = c.draw(faultSubject{
 		app: c.app.Name, method: c.method, channel: c.channel(),
 		blocks: c.args["blocks"] != "", stream: strings.HasSuffix(c.method, "Stream") && c.args["ts"] != "",
 	})
-	if c.fault == nil && s.opts.RateLimits {
-		if wait := s.rateLimitDelay(c, m); wait > 0 {
-			s.holds[c.hold()] = c.began.Add(wait)
-			return tooMany(seconds(wait))
+	if c.fault == nil && c.opts.RateLimits {
+		if wait := c.delay(c.hold(), m.tier, c.began); wait > 0 {
+			c.holds[c.hold()] = c.began.Add(wait)
+			panic(tooMany(seconds(wait)))
 		}
 	}
-	return nil
 }
 
 // checkHold refuses a call that comes before a Retry-After had passed. The caller holds
 // the lock.
-func (s *Server) checkHold(c *call) *refusal {
-	left := s.holds[c.hold()].Sub(c.began)
-	if left <= 0 {
-		return nil
+func (c *call) checkHold() {
+	if left := c.holds[c.hold()].Sub(c.began); left > 0 {
+		c.early = true
+		c.books.totals.Violations++
+		panic(tooMany(seconds(left)))
 	}
-	c.early = true
-	s.books.totals.Violations++
-	return tooMany(seconds(left))
 }
 
 // authorize finds the app of the token and holds the method to its scopes.
-func (s *Server) authorize(c *call, m method, token string) *refusal {
+func (c *call) authorize(m method, token string) {
 	if token == "" {
-		return refuse("not_authed")
+		panic(refuse("not_authed"))
 	}
-	for _, a := range s.apps {
+	for _, a := range c.apps {
 		bot, socket := a.BotToken == token, a.AppToken == token
 		if !bot && !socket {
 			continue
 		}
 		if a.revoked != "" {
-			return refuse(a.revoked)
+			panic(refuse(a.revoked))
 		}
 		if socket != m.appToken && c.method != "auth.test" {
-			return refuse("not_allowed_token_type")
+			panic(refuse("not_allowed_token_type"))
 		}
 		c.app = a
 		if bot && !a.hasScope(m.scopes...) {
-			return &refusal{code: "missing_scope", needed: strings.Join(m.scopes, ","), provided: strings.Join(a.Scopes, ",")}
+			panic(missingScope(a, m.scopes...))
 		}
-		return nil
+		return
 	}
-	return refuse("invalid_auth")
+	panic(refuse("invalid_auth"))
 }
 
 // hasScope tells whether the app has one of the scopes.
@@ -188,79 +177,57 @@ func (a *app) hasScope(scopes ...string) bool {
 	return len(a.Scopes) == 0 || len(scopes) == 0 || slices.ContainsFunc(scopes, func(x string) bool { return slices.Contains(a.Scopes, x) })
 }
 
-// Revoke makes every call with the app's tokens fail with the error, such as
-// token_revoked or account_inactive, and closes its connections; an empty error
-// ends that.
-func (s *Server) Revoke(app, code string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return errNoApp
-	}
-	a.revoked = code
-	if code != "" {
-		a.hangUp("revoked")
-	}
-	return nil
-}
-
 // applyFault turns a fault that falls before the call is applied into its answer.
-func (s *Server) applyFault(r *http.Request, c *call) *refusal {
-	switch f := c.fault; f.Trouble {
+func (c *call) applyFault() {
+	switch t := c.fault.trouble(); t {
 	case TooManyRequests:
-		after := max(f.RetryAfter, 1)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.holds[c.hold()] = s.opts.Now().Add(time.Duration(after) * time.Second)
-		return tooMany(after)
+		after := max(c.fault.RetryAfter, 1)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.holds[c.hold()] = c.opts.Now().Add(time.Duration(after) * time.Second)
+		panic(tooMany(after))
 	case InternalError:
-		return &refusal{status: http.StatusInternalServerError, code: "internal_error"}
+		panic(&refusal{status: http.StatusInternalServerError, code: "internal_error"})
 	case BadGateway:
-		return &refusal{status: http.StatusBadGateway, code: "bad_gateway", html: true}
+		panic(&refusal{status: http.StatusBadGateway, code: "bad_gateway"})
 	case Unavailable:
-		return &refusal{status: http.StatusServiceUnavailable, code: "service_unavailable"}
+		panic(&refusal{status: http.StatusServiceUnavailable, code: "service_unavailable"})
 	case Refused:
-		return refuse(f.Error)
+		panic(refuse(c.fault.Error))
 	case BlocksRefused:
-		return refuse("invalid_blocks", "[ERROR] failed to match all allowed schemas [json-pointer:/blocks]")
+		panic(refuse("invalid_blocks", "[ERROR] failed to match all allowed schemas [json-pointer:/blocks]"))
 	case StreamExpired, StreamStopped:
-		s.endStream(c, f.Trouble)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.endStream(c.channel(), c.args["ts"], t)
 	case Dropped:
-		c.cut = true
+		panic(http.ErrAbortHandler)
 	case Slow:
-		c.cut = !stage.Pause(f.Delay, r.Context(), s.stop)
+		if !stage.Pause(c.fault.Delay, c.request.Context(), c.stop) {
+			panic(http.ErrAbortHandler)
+		}
 	}
-	return nil
 }
 
 // reply writes a success, or what a fault makes of it.
-func (s *Server) reply(w http.ResponseWriter, c *call, kind string, body []byte) {
-	var trouble Trouble
-	if c.fault != nil {
-		trouble = c.fault.Trouble
+func (c *call) reply(w http.ResponseWriter, kind string, body []byte) {
+	status := http.StatusOK
+	if c.fault.trouble() == Ambiguous {
+		status = 0
 	}
-	switch trouble {
+	c.finish(status, nil)
+	switch c.fault.trouble() {
 	case Ambiguous:
-		s.finish(c, 0, nil)
 		panic(http.ErrAbortHandler)
 	case Truncated:
-		s.finish(c, http.StatusOK, nil)
-		writeHead(w, http.StatusOK, kind, len(body))
-		_, _ = w.Write(body[:len(body)/2])
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
+		stage.WriteHalf(w, kind, body)
 	case Garbage:
-		s.finish(c, http.StatusOK, nil)
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte("<html><body>It works!\x00\xff</body></html>"))
+		stage.WriteGarbage(w)
 	default:
-		s.finish(c, http.StatusOK, nil)
 		if len(c.app.Scopes) > 0 {
 			w.Header().Set("X-OAuth-Scopes", strings.Join(c.app.Scopes, ","))
 		}
-		writeHead(w, http.StatusOK, kind, len(body))
-		_, _ = w.Write(body)
+		stage.WriteBody(w, status, kind, body)
 	}
 }
 
@@ -276,24 +243,9 @@ func okResult(result any) []byte {
 	return append([]byte(`{"ok":true,`), raw[1:]...)
 }
 
-func writeHead(w http.ResponseWriter, status int, kind string, size int) {
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Length", strconv.Itoa(size))
-	w.WriteHeader(status)
-}
-
-func (e *refusal) httpStatus() int {
-	if e.status == 0 {
-		return http.StatusOK
-	}
-	return e.status
-}
-
 func (e *refusal) write(w http.ResponseWriter) {
-	if e.html {
-		w.Header().Set("Content-Type", "text/html")
-		w.WriteHeader(e.httpStatus())
-		_, _ = w.Write([]byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n</html>\r\n"))
+	if e.status == http.StatusBadGateway {
+		stage.WriteBadGateway(w)
 		return
 	}
 	out := map[string]any{"ok": false, "error": e.code}
@@ -306,40 +258,34 @@ func (e *refusal) write(w http.ResponseWriter) {
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
 	}
-	body, _ := json.Marshal(out)
-	writeHead(w, e.httpStatus(), inJSON, len(body))
-	_, _ = w.Write(body)
+	stage.WriteBody(w, cmp.Or(e.status, http.StatusOK), inJSON, mustJSON(out))
 }
 
 // finish books the call. It runs before the answer is written, so that a caller
 // who has its answer also finds it in the books.
-func (s *Server) finish(c *call, status int, e *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.opts.Now()
+func (c *call) finish(status int, e *refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	entry := CallEntry{
-		Method: c.method, Channel: c.channel(), TS: c.ts, Status: status, Violation: c.early, Token: c.token,
-		Remote: c.remote, At: c.began, Took: now.Sub(c.began),
+		Method: c.method, Channel: c.channel(), TS: c.ts, Status: status, Violation: c.early, Token: c.token, Fault: c.fault.trouble(),
+		Remote: c.request.RemoteAddr, At: c.began, Took: c.opts.Now().Sub(c.began),
 	}
 	if c.app != nil {
 		entry.App = c.app.Name
 	}
-	s.books.totals.Calls++
+	c.books.totals.Calls++
 	if e != nil {
 		entry.Error = e.code
-		s.books.totals.Refused++
-	} else if c.fault != nil {
-		switch c.fault.Trouble {
+		c.books.totals.Refused++
+	} else {
+		switch c.fault.trouble() {
 		case Ambiguous, Truncated, Garbage:
-			s.books.totals.Unconfirmed++
+			c.books.totals.Unconfirmed++
 			if c.message != nil {
 				c.message.Unconfirmed = true
 			}
 		}
 	}
-	if c.fault != nil {
-		entry.Fault = c.fault.Trouble
-	}
-	s.books.calls.Add(entry)
-	s.books.Notify()
+	c.books.calls.Add(entry)
+	c.books.Notify()
 }

@@ -15,24 +15,18 @@ type Context struct {
 // OpenAssistant lets p open a new thread with the app's assistant: the app gets
 // assistant_thread_started, or on the agent surface app_home_opened. What p says
 // then goes into the thread ActionResult.ThreadTS.
-func (s *Server) OpenAssistant(app string, p Person, at Context) (ActionResult, error) {
+func (s *people) OpenAssistant(app string, p Person, at Context) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
 	if a == nil {
 		return ActionResult{}, fmt.Errorf("open assistant: %w: %q", errNoApp, app)
 	}
-	s.people[p.ID] = p
+	s.known[p.ID] = p
 	r := s.dm(p.ID, a)
 	said := ActionResult{Channel: r.channel.ID}
 	if a.AgentView {
-		if !a.isSubscribed("app_home_opened", "") {
-			return said, nil
-		}
-		s.publish(a, r, map[string]any{
-			"type": "app_home_opened", "user": p.ID, "channel": r.channel.ID, "tab": "messages", "event_ts": s.stamp(),
-		}, EventEntry{Kind: "app_home_opened", Channel: r.channel.ID, User: p.ID})
-		said.note(s.newestEvent())
+		s.announce(a, r, "app_home_opened", map[string]any{"user": p.ID, "channel": r.channel.ID, "tab": "messages"}, EventEntry{User: p.ID}, &said)
 		return said, nil
 	}
 	ts := s.stamp()
@@ -48,7 +42,7 @@ func (s *Server) OpenAssistant(app string, p Person, at Context) (ActionResult, 
 }
 
 // ChangeContext lets p look at something else beside an assistant thread.
-func (s *Server) ChangeContext(app string, p Person, thread string, at Context) (ActionResult, error) {
+func (s *people) ChangeContext(app string, p Person, thread string, at Context) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -58,14 +52,10 @@ func (s *Server) ChangeContext(app string, p Person, thread string, at Context) 
 	r := s.dm(p.ID, a)
 	said := ActionResult{Channel: r.channel.ID, ThreadTS: thread}
 	if a.AgentView {
-		if !a.isSubscribed("app_context_changed", "") {
-			return said, nil
-		}
-		s.publish(a, r, map[string]any{
-			"type": "app_context_changed", "user": p.ID, "channel": r.channel.ID, "event_ts": s.stamp(),
+		s.announce(a, r, "app_context_changed", map[string]any{
+			"user": p.ID, "channel": r.channel.ID,
 			"context": map[string]any{"entities": []any{map[string]any{"type": "slack#/types/channel_id", "value": at.ChannelID}}},
-		}, EventEntry{Kind: "app_context_changed", Channel: r.channel.ID, User: p.ID})
-		said.note(s.newestEvent())
+		}, EventEntry{User: p.ID}, &said)
 		return said, nil
 	}
 	if r.messages[thread] == nil {
@@ -83,7 +73,7 @@ const (
 
 // retitle gives an assistant thread its title, which stands in its first message.
 // Apps are told of that as of a change by its author, with a time in edited.
-func (s *Server) retitle(r *room, root *storedMessage, title string, told *ActionResult) {
+func (s *rooms) retitle(r *room, root *storedMessage, title string, told *ActionResult) {
 	before := root.message
 	w := *before
 	w.Text = title
@@ -93,24 +83,18 @@ func (s *Server) retitle(r *room, root *storedMessage, title string, told *Actio
 	s.publishChange(r, root.message, before, told)
 }
 
-func (s *Server) assist(a *app, r *room, p Person, thread string, at Context, kind string, said *ActionResult) {
-	if !a.isSubscribed(kind, "") {
-		return
-	}
-	s.publish(a, r, map[string]any{
-		"type": kind, "event_ts": s.stamp(), "assistant_thread": map[string]any{
-			"user_id": p.ID, "context": at, "channel_id": r.channel.ID, "thread_ts": thread,
-		},
-	}, EventEntry{Kind: kind, Channel: r.channel.ID, ThreadTS: thread, User: p.ID})
-	said.note(s.newestEvent())
+func (s *rooms) assist(a *app, r *room, p Person, thread string, at Context, kind string, said *ActionResult) {
+	s.announce(a, r, kind, map[string]any{
+		"assistant_thread": map[string]any{"user_id": p.ID, "context": at, "channel_id": r.channel.ID, "thread_ts": thread},
+	}, EventEntry{ThreadTS: thread, User: p.ID}, said)
 }
 
 // StopStreams lets p press stop in a thread: what streams there ends, and the
 // app gets agent_session_stopped.
-func (s *Server) StopStreams(p Person, channel, thread string) (ActionResult, error) {
+func (s *people) StopStreams(p Person, channel, thread string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.rooms[channel]
+	r := s.open[channel]
 	if r == nil {
 		return ActionResult{}, fmt.Errorf("stop: %w: %q", errNoChannel, channel)
 	}
@@ -127,13 +111,9 @@ func (s *Server) StopStreams(p Person, channel, thread string) (ActionResult, er
 				stopped = append(stopped, ts)
 			}
 		}
-		if !a.isSubscribed("agent_session_stopped", "") {
-			continue
-		}
-		s.publish(a, r, map[string]any{
-			"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": p.ID, "event_ts": s.stamp(), "streaming_message_ts": stopped,
-		}, EventEntry{Kind: "agent_session_stopped", Channel: channel, ThreadTS: thread, User: p.ID})
-		said.note(s.newestEvent())
+		s.announce(a, r, "agent_session_stopped", map[string]any{
+			"channel": channel, "thread_ts": thread, "user": p.ID, "streaming_message_ts": stopped,
+		}, EventEntry{ThreadTS: thread, User: p.ID}, &said)
 	}
 	s.books.Notify()
 	return said, nil

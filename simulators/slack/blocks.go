@@ -48,48 +48,45 @@ const (
 )
 
 // readBlocks holds blocks to Slack's limits and says what people read in them.
-func readBlocks(raw json.RawMessage) (string, *refusal) {
+func readBlocks(raw json.RawMessage) string {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return "", refuse("invalid_blocks_format")
+		panic(refuse("invalid_blocks_format"))
 	}
 	if len(list) > maxBlocks {
-		return "", invalid("", "no more than 50 items allowed")
+		panic(invalid("", "no more than 50 items allowed"))
 	}
 	var lines []string
 	markdown, tables := 0, 0
 	for i, b := range list {
-		line, err := readBlock(fmt.Sprintf("/%d", i), b, &markdown, &tables)
-		if err != nil {
-			return "", err
-		}
+		line := readBlock(fmt.Sprintf("/%d", i), b, &markdown, &tables)
 		if line != "" {
 			lines = append(lines, line)
 		}
 	}
 	switch {
 	case markdown > maxMarkdown:
-		return "", refuse("msg_blocks_too_long")
+		panic(refuse("msg_blocks_too_long"))
 	case tables > 1:
-		return "", refuse("invalid_attachments", "[ERROR] only_one_table_allowed")
+		panic(refuse("invalid_attachments", "[ERROR] only_one_table_allowed"))
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n")
 }
 
 func invalid(at, text string) *refusal {
 	return refuse("invalid_blocks", "[ERROR] "+text+" [json-pointer:/blocks"+at+"]")
 }
 
-func readBlock(at string, raw json.RawMessage, markdown, tables *int) (string, *refusal) {
+func readBlock(at string, raw json.RawMessage, markdown, tables *int) string {
 	var b block
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return "", invalid(at, "failed to match all allowed schemas")
+		panic(invalid(at, "failed to match all allowed schemas"))
 	}
 	switch {
 	case b.Type == "":
-		return "", invalid(at, "missing required field: type")
+		panic(invalid(at, "missing required field: type"))
 	case !slices.Contains(blockTypes, b.Type):
-		return "", invalid(at+"/type", "unsupported type: "+b.Type)
+		panic(invalid(at+"/type", "unsupported type: "+b.Type))
 	}
 	switch b.Type {
 	case "markdown":
@@ -99,74 +96,70 @@ func readBlock(at string, raw json.RawMessage, markdown, tables *int) (string, *
 	case "header":
 		var t textObject
 		if json.Unmarshal(b.Text, &t) != nil || t.Type != "plain_text" || t.Text == "" {
-			return "", invalid(at+"/text", "missing required field: text")
+			panic(invalid(at+"/text", "missing required field: text"))
 		}
-		return t.Text, tooLong(at+"/text/text", t.Text, maxHeader)
+		checkLength(at+"/text/text", t.Text, maxHeader)
+		return t.Text
 	case "table":
 		*tables++
 		return readTable(at, b)
 	case "image":
-		return b.AltText, nil
+		return b.AltText
 	case "rich_text", "context":
-		return plainText(b.Elements), nil
+		return plainText(b.Elements)
 	}
-	return "", nil
+	return ""
 }
 
-func tooLong(at, text string, atMost int) *refusal {
-	if utf8.RuneCountInString(text) <= atMost {
-		return nil
+func checkLength(at, text string, atMost int) {
+	if utf8.RuneCountInString(text) > atMost {
+		panic(invalid(at, fmt.Sprintf("must be less than %d characters", atMost+1)))
 	}
-	return invalid(at, fmt.Sprintf("must be less than %d characters", atMost+1))
 }
 
-func readMarkdown(at string, b block, sum *int) (string, *refusal) {
+func readMarkdown(at string, b block, sum *int) string {
 	var text string
 	if json.Unmarshal(b.Text, &text) != nil || text == "" {
-		return "", invalid(at+"/text", "missing required field: text")
+		panic(invalid(at+"/text", "missing required field: text"))
 	}
 	*sum += utf8.RuneCountInString(text)
-	return text, nil
+	return text
 }
 
-func readSection(at string, b block) (string, *refusal) {
+func readSection(at string, b block) string {
 	var lines []string
 	if len(b.Text) > 0 {
 		var t textObject
 		if json.Unmarshal(b.Text, &t) != nil || t.Type != "mrkdwn" && t.Type != "plain_text" || t.Text == "" {
-			return "", invalid(at+"/text", "failed to match all allowed schemas")
+			panic(invalid(at+"/text", "failed to match all allowed schemas"))
 		}
-		if e := tooLong(at+"/text/text", t.Text, maxSection); e != nil {
-			return "", e
-		}
+		checkLength(at+"/text/text", t.Text, maxSection)
 		lines = append(lines, t.Text)
 	}
 	if len(b.Fields) > 10 {
-		return "", invalid(at+"/fields", "no more than 10 items allowed")
+		panic(invalid(at+"/fields", "no more than 10 items allowed"))
 	}
 	for i, f := range b.Fields {
-		if e := tooLong(fmt.Sprintf("%s/fields/%d/text", at, i), f.Text, maxField); e != nil {
-			return "", e
-		}
+		checkLength(fmt.Sprintf("%s/fields/%d/text", at, i), f.Text, maxField)
 		lines = append(lines, f.Text)
 	}
 	if len(lines) == 0 {
-		return "", invalid(at, "missing required field: text")
+		panic(invalid(at, "missing required field: text"))
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n")
 }
 
-func readTable(at string, b block) (string, *refusal) {
+func readTable(at string, b block) string {
 	if len(b.Rows) == 0 {
-		return "", invalid(at+"/rows", "missing required field: rows")
+		panic(invalid(at+"/rows", "missing required field: rows"))
 	}
 	if len(b.Rows) > maxRows {
-		return "", invalid(at+"/rows", "no more than 100 items allowed")
+		panic(invalid(at+"/rows", "no more than 100 items allowed"))
 	}
 	var lines []string
 	for i, row := range b.Rows {
 		if len(row) > maxColumns {
-			return "", invalid(fmt.Sprintf("%s/rows/%d", at, i), "no more than 20 items allowed")
+			panic(invalid(fmt.Sprintf("%s/rows/%d", at, i), "no more than 20 items allowed"))
 		}
 		var cells []string
 		for _, c := range row {
@@ -178,7 +171,7 @@ func readTable(at string, b block) (string, *refusal) {
 		}
 		lines = append(lines, strings.Join(cells, " | "))
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n")
 }
 
 // plainText is what people read in the elements of rich text or of a context.

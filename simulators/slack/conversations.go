@@ -6,13 +6,8 @@ import (
 )
 
 // history is conversations.history: what is not only in a thread, newest first.
-func (s *Server) history(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.readableRoom(c)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) history() any {
+	r := c.readableRoom()
 	var out []*wireMessage
 	for _, ts := range slices.Backward(r.order) {
 		m := r.messages[ts].message
@@ -20,20 +15,15 @@ func (s *Server) history(c *call) (any, *refusal) {
 			out = append(out, m)
 		}
 	}
-	return s.page(c, out, 100)
+	return page(c.args, out, 100)
 }
 
 // replies is conversations.replies: a thread, oldest first.
-func (s *Server) replies(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.readableRoom(c)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) replies() any {
+	r := c.readableRoom()
 	root := r.messages[c.args["ts"]]
 	if root == nil {
-		return nil, refuse("thread_not_found")
+		panic(refuse("thread_not_found"))
 	}
 	ts := root.message.TS
 	if root.message.ThreadTS != "" {
@@ -45,38 +35,35 @@ func (s *Server) replies(c *call) (any, *refusal) {
 			out = append(out, m)
 		}
 	}
-	return s.page(c, out, 1000)
+	return page(c.args, out, 1000)
 }
 
 // readableRoom is the conversation whose messages a call wants to read.
-func (s *Server) readableRoom(c *call) (*room, *refusal) {
-	r, refused := s.target(c, false)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) readableRoom() *room {
+	r := c.target(false)
 	if scope := r.channel.Kind.plural() + ":history"; !c.app.hasScope(scope) {
-		return nil, &refusal{code: "missing_scope", needed: scope, provided: strings.Join(c.app.Scopes, ",")}
+		panic(&refusal{code: "missing_scope", needed: scope, provided: strings.Join(c.app.Scopes, ",")})
 	}
-	if !s.isMember(r, c.app) {
-		return nil, refuse("not_in_channel")
+	if !c.isMember(r, c.app) {
+		panic(refuse("not_in_channel"))
 	}
-	return r, nil
+	return r
 }
 
 // page cuts messages to what the call asks for.
-func (s *Server) page(c *call, ms []*wireMessage, atMost int) (any, *refusal) {
-	oldest, latest, inclusive := c.args["oldest"], c.args["latest"], c.args.bool("inclusive")
+func page(args params, ms []*wireMessage, atMost int) any {
+	oldest, latest, inclusive := args["oldest"], args["latest"], args.bool("inclusive")
 	ms = slices.DeleteFunc(slices.Clone(ms), func(m *wireMessage) bool {
 		return oldest != "" && oldest != "0" && !isAfter(m.TS, oldest, inclusive) || latest != "" && !isAfter(latest, m.TS, inclusive)
 	})
-	limit := c.args.int("limit", atMost)
+	limit := args.int("limit", atMost)
 	if limit < 1 || limit > 1000 {
-		return nil, refuse("invalid_limit")
+		panic(refuse("invalid_limit"))
 	}
-	if cursor := c.args["cursor"]; cursor != "" {
+	if cursor := args["cursor"]; cursor != "" {
 		at := slices.IndexFunc(ms, func(m *wireMessage) bool { return "next:"+m.TS == cursor })
 		if at < 0 {
-			return nil, refuse("invalid_cursor")
+			panic(refuse("invalid_cursor"))
 		}
 		ms = ms[at:]
 	}
@@ -87,7 +74,7 @@ func (s *Server) page(c *call, ms []*wireMessage, atMost int) (any, *refusal) {
 	}
 	shown := make([]*wireMessage, 0, len(ms))
 	for _, m := range ms {
-		if !c.args.bool("include_all_metadata") {
+		if !args.bool("include_all_metadata") {
 			b := *m
 			b.Metadata = nil
 			m = &b
@@ -95,7 +82,7 @@ func (s *Server) page(c *call, ms []*wireMessage, atMost int) (any, *refusal) {
 		shown = append(shown, m)
 	}
 	out["messages"] = shown
-	return out, nil
+	return out
 }
 
 // isAfter tells whether timestamp a is later than b. They have equal shapes, so

@@ -1,11 +1,20 @@
 package slack
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
+	"net/http"
 	"slices"
 	"time"
 )
+
+// events are what apps are told, on their way over a socket or to an URL, until
+// they are acknowledged or given up.
+type events struct {
+	*world
+	*sockets
+	client *http.Client // for what is posted to apps
+}
 
 // delivery is one event on its way to one app.
 type delivery struct {
@@ -31,15 +40,16 @@ func (t *attempt) entry() *AttemptEntry { return &t.delivery.entry.Attempts[t.in
 
 // publish makes an event for an app and begins to deliver it. The caller holds
 // the lock.
-func (s *Server) publish(a *app, r *room, inner any, e EventEntry) {
+func (s *events) publish(a *app, r *room, inner any, e EventEntry) *EventEntry {
 	e.App, e.EventID, e.Created = a.Name, s.makeID("Ev"), s.opts.Now()
 	d := &delivery{app: a, envelope: "events_api", payload: s.callback(a, r, inner, e.EventID, e.Created)}
-	s.enter(d, e)
+	s.record(d, e)
 	s.send(d)
+	return d.entry
 }
 
-// enter books a delivery.
-func (s *Server) enter(d *delivery, e EventEntry) {
+// record books a delivery.
+func (s *events) record(d *delivery, e EventEntry) {
 	d.entry = s.books.events.Add(e)
 	s.books.totals.Events++
 	d.app.owed++
@@ -47,7 +57,7 @@ func (s *Server) enter(d *delivery, e EventEntry) {
 }
 
 // callback is the outer event around inner.
-func (s *Server) callback(a *app, r *room, inner any, id string, at time.Time) json.RawMessage {
+func (s *events) callback(a *app, r *room, inner any, id string, at time.Time) json.RawMessage {
 	t := s.opts.Team
 	out := struct {
 		Token               string           `json:"token"`
@@ -89,41 +99,23 @@ func (s *Server) callback(a *app, r *room, inner any, id string, at time.Time) j
 }
 
 // send makes the next attempt to deliver d. The caller holds the lock.
-func (s *Server) send(d *delivery) {
+func (s *events) send(d *delivery) {
 	f := s.draw(faultSubject{app: d.app.Name, method: deliveries, channel: d.entry.Channel, kind: d.entry.Kind})
-	if f == nil {
-		s.dispatch(d, nil)
-		s.release(d.app)
-		return
-	}
-	switch f.Trouble {
+	switch f.trouble() {
 	case Slow:
 		s.agenda.after(f.Delay, s.locked(func() { s.dispatch(d, f) }))
 	case Reordered:
 		d.fault = f
 		d.app.late = append(d.app.late, d)
-		delay := f.Delay
-		if delay == 0 {
-			delay = 100 * time.Millisecond
-		}
-		s.agenda.after(delay, s.locked(func() { s.release(d.app) }))
+		s.agenda.after(cmp.Or(f.Delay, 100*time.Millisecond), s.locked(func() { s.release(d.app) }))
 	default:
 		s.dispatch(d, f)
 		s.release(d.app)
 	}
 }
 
-// locked is do under the lock.
-func (s *Server) locked(do func()) func() {
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		do()
-	}
-}
-
 // release delivers what was held back.
-func (s *Server) release(a *app) {
+func (s *events) release(a *app) {
 	late := a.late
 	a.late = nil
 	for _, d := range late {
@@ -132,12 +124,12 @@ func (s *Server) release(a *app) {
 }
 
 // dispatch hands d to a connection or posts it.
-func (s *Server) dispatch(d *delivery, f *Fault) {
+func (s *events) dispatch(d *delivery, f *Fault) {
 	if d.done || s.stop.Err() != nil {
 		return
 	}
 	copies := 1
-	if f != nil && f.Trouble == Duplicated {
+	if f.trouble() == Duplicated {
 		copies += max(f.Copies, 1)
 	}
 	for i := range copies {
@@ -154,11 +146,8 @@ func (s *Server) dispatch(d *delivery, f *Fault) {
 }
 
 // try books an attempt.
-func (s *Server) try(d *delivery, f *Fault) *attempt {
-	e := AttemptEntry{Retry: d.tries, Reason: d.reason, At: s.opts.Now()}
-	if f != nil {
-		e.Fault = f.Trouble
-	}
+func (s *events) try(d *delivery, f *Fault) *attempt {
+	e := AttemptEntry{Retry: d.tries, Reason: d.reason, At: s.opts.Now(), Fault: f.trouble()}
 	if d.tries > 0 {
 		s.books.totals.Retried++
 	}
@@ -169,7 +158,7 @@ func (s *Server) try(d *delivery, f *Fault) *attempt {
 }
 
 // push sends an attempt over one of the app's connections.
-func (s *Server) push(t *attempt, f *Fault) {
+func (s *events) push(t *attempt, f *Fault) {
 	d, e := t.delivery, t.entry()
 	c := s.choose(d.app)
 	if c == nil {
@@ -178,10 +167,7 @@ func (s *Server) push(t *attempt, f *Fault) {
 		return
 	}
 	e.EnvelopeID, e.Connection = s.uuid(), c.entry.ID
-	trouble := Trouble("")
-	if f != nil {
-		trouble = f.Trouble
-	}
+	trouble := f.trouble()
 	if trouble == Dropped {
 		e.Problem = "connection cut"
 		c.cut()
@@ -212,7 +198,7 @@ func (s *Server) push(t *attempt, f *Fault) {
 
 // failAttempt is an attempt that failed: the event comes again, or is given up. The
 // caller holds the lock.
-func (s *Server) failAttempt(t *attempt, reason string) {
+func (s *events) failAttempt(t *attempt, reason string) {
 	d := t.delivery
 	if t.failed || d.done || !t.entry().Acknowledged.IsZero() {
 		return
@@ -240,14 +226,14 @@ func (s *Server) failAttempt(t *attempt, reason string) {
 }
 
 // close ends a delivery.
-func (s *Server) close(d *delivery) {
+func (s *events) close(d *delivery) {
 	d.done = true
 	d.app.owed--
 	s.books.Notify()
 }
 
 // acknowledge takes an acknowledgement that came on c.
-func (s *Server) acknowledge(c *conn, envelopeID string) {
+func (s *events) acknowledge(c *conn, envelopeID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := c.app
@@ -270,7 +256,7 @@ func (s *Server) acknowledge(c *conn, envelopeID string) {
 	}
 }
 
-func (s *Server) noteAcknowledged(d *delivery) {
+func (s *events) noteAcknowledged(d *delivery) {
 	if d.done {
 		return
 	}
@@ -281,7 +267,7 @@ func (s *Server) noteAcknowledged(d *delivery) {
 
 // Lapse treats every delivery that is not acknowledged as if AckTimeout had
 // passed, and says how many there were.
-func (s *Server) Lapse() int {
+func (s *events) Lapse() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -299,9 +285,4 @@ func (s *Server) Lapse() int {
 		n += len(waiting)
 	}
 	return n
-}
-
-func (s *Server) uuid() string {
-	hi, lo := s.rng.Uint64(), s.rng.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, 0x8000|lo>>48&0x3fff, lo&0xffffffffffff)
 }

@@ -2,16 +2,14 @@ package slack
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // stampShape is what names a message.
 var stampShape = regexp.MustCompile(`^[0-9]{10}\.[0-9]{6}$`)
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // isSubscribed tells whether the app gets events of the type.
 func (a *app) isSubscribed(kind, place string) bool {
@@ -20,7 +18,7 @@ func (a *app) isSubscribed(kind, place string) bool {
 
 // tell makes the events of a new message: message, and app_mention for each app
 // that it mentions. told collects what was made.
-func (s *Server) tell(r *room, m *wireMessage, told *ActionResult) {
+func (s *rooms) tell(r *room, m *wireMessage, told *ActionResult) {
 	kind := "message"
 	if m.Subtype != "" {
 		kind += "/" + m.Subtype
@@ -31,9 +29,9 @@ func (s *Server) tell(r *room, m *wireMessage, told *ActionResult) {
 		}
 		e := EventEntry{Kind: kind, Channel: r.channel.ID, TS: m.TS, ThreadTS: m.ThreadTS, User: m.User, Text: m.Text, Bot: s.botOf(m)}
 		inner := m.event(r.channel, m.TS)
-		var makes []func()
+		var makes []func() *EventEntry
 		if a.isSubscribed("message", r.channel.Kind.plural()) {
-			makes = append(makes, func() { s.publish(a, r, inner, e) })
+			makes = append(makes, func() *EventEntry { return s.publish(a, r, inner, e) })
 		}
 		if r.channel.Kind != IM && m.BotID != a.BotID && mentionsUser(m, a.UserID) && a.isSubscribed("app_mention", "") {
 			mention := *inner
@@ -43,33 +41,25 @@ func (s *Server) tell(r *room, m *wireMessage, told *ActionResult) {
 			mention.Files, mention.Upload, mention.DisplayAsBot = nil, nil, nil
 			e := e
 			e.Kind = "app_mention"
-			makes = append(makes, func() { s.publish(a, r, &mention, e) })
+			makes = append(makes, func() *EventEntry { return s.publish(a, r, &mention, e) })
 		}
 		if len(makes) == 2 && s.draw(faultSubject{app: a.Name, method: mentions, channel: r.channel.ID}) != nil {
 			slices.Reverse(makes)
 		}
 		for _, make := range makes {
-			make()
-			told.note(s.newestEvent())
+			told.note(make())
 		}
 	}
 }
 
 // botOf names the app whose message it is.
-func (s *Server) botOf(m *wireMessage) string {
+func (s *events) botOf(m *wireMessage) string {
 	for _, a := range s.apps {
 		if m.BotID != "" && m.BotID == a.BotID {
 			return a.Name
 		}
 	}
 	return ""
-}
-
-func (s *Server) newestEvent() *EventEntry {
-	if all := s.books.events.Items(); len(all) > 0 {
-		return all[len(all)-1]
-	}
-	return nil
 }
 
 // mentionsUser tells whether a message mentions the user, in its text or blocks.
@@ -81,7 +71,7 @@ func mentionsUser(m *wireMessage, user string) bool {
 }
 
 // publishChange tells the apps that a message is another now.
-func (s *Server) publishChange(r *room, now, before *wireMessage, told *ActionResult) {
+func (s *rooms) publishChange(r *room, now, before *wireMessage, told *ActionResult) {
 	ts := s.stamp()
 	e := (&wireMessage{
 		Type: "message", Subtype: "message_changed", Hidden: true, TS: ts, Message: now.bare(), Previous: before.bare(),
@@ -92,19 +82,37 @@ func (s *Server) publishChange(r *room, now, before *wireMessage, told *ActionRe
 }
 
 // spread publishes an event about messages to every app in the room.
-func (s *Server) spread(r *room, inner *wireMessage, e EventEntry, told *ActionResult) {
+func (s *rooms) spread(r *room, inner *wireMessage, e EventEntry, told *ActionResult) {
 	e.Channel = r.channel.ID
 	for _, a := range s.apps {
 		if s.isMember(r, a) && a.isSubscribed("message", r.channel.Kind.plural()) {
-			s.publish(a, r, inner, e)
-			told.note(s.newestEvent())
+			told.note(s.publish(a, r, inner, e))
+		}
+	}
+}
+
+// announce makes an event of a kind for an app that is subscribed to it. told collects
+// what was made.
+func (s *rooms) announce(a *app, r *room, kind string, inner map[string]any, e EventEntry, told *ActionResult) {
+	if a.isSubscribed(kind, "") {
+		inner["type"], inner["event_ts"] = kind, s.stamp()
+		e.Kind, e.Channel = kind, r.channel.ID
+		told.note(s.publish(a, r, inner, e))
+	}
+}
+
+// announceAll makes an event of a kind for every app in the room.
+func (s *rooms) announceAll(r *room, kind string, inner map[string]any, e EventEntry, told *ActionResult) {
+	for _, a := range s.apps {
+		if s.isMember(r, a) {
+			s.announce(a, r, kind, maps.Clone(inner), e, told)
 		}
 	}
 }
 
 // Inject delivers any inner event to the app: a type that nobody knows, or a
 // known one with odd fields. It is delivered and repeated as others are.
-func (s *Server) Inject(app string, inner json.RawMessage) (ActionResult, error) {
+func (s *events) Inject(app string, inner json.RawMessage) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -127,15 +135,14 @@ func (s *Server) Inject(app string, inner json.RawMessage) (ActionResult, error)
 	if head.Subtype != "" {
 		head.Type += "/" + head.Subtype
 	}
-	s.publish(a, nil, inner, EventEntry{Kind: head.Type, Channel: head.Channel, TS: head.TS, User: head.User, Text: head.Text})
 	said := ActionResult{Channel: head.Channel, TS: head.TS}
-	said.note(s.newestEvent())
+	said.note(s.publish(a, nil, inner, EventEntry{Kind: head.Type, Channel: head.Channel, TS: head.TS, User: head.User, Text: head.Text}))
 	return said, nil
 }
 
 // InjectFrame writes any text as one frame on one of the app's connections,
 // which no book holds.
-func (s *Server) InjectFrame(app, frame string) error {
+func (s *sockets) InjectFrame(app, frame string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)

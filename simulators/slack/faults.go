@@ -133,12 +133,12 @@ func (f Fault) Timing() stage.Timing {
 	return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
 }
 
-// ClearFaults ends all plans and every Retry-After that still holds.
-func (s *Server) ClearFaults() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stage.Clear(&s.plans)
-	clear(s.holds)
+// trouble is that of the fault; empty: there is none.
+func (f *Fault) trouble() Trouble {
+	if f == nil {
+		return ""
+	}
+	return f.Trouble
 }
 
 // faultSubject is what a fault may fall on.
@@ -173,10 +173,10 @@ const mentions = "mention"
 
 // draw finds the fault for a call or a delivery, if any. The caller holds the
 // lock.
-func (s *Server) draw(x faultSubject) *Fault {
-	f := stage.Draw(&s.plans, s.rng, func(f *Fault) bool { return f.matches(x) })
+func (w *world) draw(x faultSubject) *Fault {
+	f := stage.Draw(&w.plans, w.rng, func(f *Fault) bool { return f.matches(x) })
 	if f != nil {
-		s.books.totals.Faults++
+		w.books.totals.Faults++
 	}
 	return f
 }

@@ -26,6 +26,13 @@ type File struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
+// fileStore is the files of conversations, and those that are announced and not yet
+// shared.
+type fileStore struct {
+	*world
+	stored, uploads map[string]*storedFile
+}
+
 type storedFile struct {
 	wire wireFile
 	data []byte
@@ -34,7 +41,7 @@ type storedFile struct {
 
 // share stores a file of a person and is what the event says of it. The caller
 // holds the lock.
-func (s *Server) share(r *room, p Person, f File) wireFile {
+func (s *fileStore) share(r *room, p Person, f File) wireFile {
 	id := s.makeID("F")
 	if f.Gone {
 		return wireFile{ID: id, Mode: "tombstone"}
@@ -51,14 +58,14 @@ func (s *Server) share(r *room, p Person, f File) wireFile {
 	if f.ClipMillis > 0 {
 		w.Subtype, w.MediaDisplayType, w.DurationMS = "slack_audio", "audio", f.ClipMillis
 	}
-	s.files[id] = &storedFile{wire: w, data: f.Data}
+	s.stored[id] = &storedFile{wire: w, data: f.Data}
 	if f.External || r.channel.External {
 		return wireFile{ID: id, FileAccess: "check_file_info", Mode: "file_access"}
 	}
 	return w
 }
 
-func (s *Server) describeFile(id, name, kind string, size int) wireFile {
+func (s *fileStore) describeFile(id, name, kind string, size int) wireFile {
 	now := s.opts.Now().Unix()
 	ext := strings.TrimPrefix(path.Ext(name), ".")
 	private := fmt.Sprintf("%s/files-pri/%s-%s/", s.URL(), s.opts.Team.ID, id)
@@ -77,7 +84,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, at string) {
 	_, id, _ := strings.Cut(parts[0], "-")
 	token := bearer(r)
 	s.mu.Lock()
-	f := s.files[id]
+	f := s.stored[id]
 	may := false
 	for _, a := range s.apps {
 		may = may || a.BotToken == token && a.revoked == "" && a.hasScope("files:read")
@@ -101,12 +108,10 @@ func signIn(w http.ResponseWriter) {
 	_, _ = w.Write([]byte("<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>Sign in to your workspace</body></html>"))
 }
 
-func (s *Server) fileInfo(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.files[c.args["file"]]
+func (c *call) fileInfo() any {
+	f := c.stored[c.args["file"]]
 	if f == nil {
-		return nil, refuse("file_not_found")
+		panic(refuse("file_not_found"))
 	}
-	return map[string]any{"file": f.wire, "comments": []any{}, "response_metadata": map[string]string{"next_cursor": ""}}, nil
+	return map[string]any{"file": f.wire, "comments": []any{}, "response_metadata": map[string]string{"next_cursor": ""}}
 }

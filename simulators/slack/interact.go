@@ -8,7 +8,7 @@ import (
 )
 
 // Command lets p type a slash command in c, such as /parley help.
-func (s *Server) Command(app string, c Channel, p Person, command, text string) (ActionResult, error) {
+func (s *people) Command(app string, c Channel, p Person, command, text string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -20,8 +20,8 @@ func (s *Server) Command(app string, c Channel, p Person, command, text string) 
 	case len(a.Commands) > 0 && !slices.Contains(a.Commands, command):
 		return ActionResult{}, fmt.Errorf("command %q is none of the app's: %s", command, strings.Join(a.Commands, ", "))
 	}
-	s.people[p.ID] = p
-	r := s.open(c)
+	s.known[p.ID] = p
+	r := s.enter(c)
 	url := s.answerAt("commands")
 	name := r.channel.Name
 	switch c.Kind {
@@ -39,16 +39,16 @@ func (s *Server) Command(app string, c Channel, p Person, command, text string) 
 		payload["enterprise_id"], payload["enterprise_name"] = t.EnterpriseID, t.EnterpriseName
 	}
 	d := &delivery{app: a, envelope: "slash_commands", payload: mustJSON(payload)}
-	s.enter(d, EventEntry{App: a.Name, Kind: d.envelope, Channel: c.ID, User: p.ID, Text: strings.TrimSpace(command + " " + text), Created: s.opts.Now()})
+	s.record(d, EventEntry{App: a.Name, Kind: d.envelope, Channel: c.ID, User: p.ID, Text: strings.TrimSpace(command + " " + text), Created: s.opts.Now()})
 	s.send(d)
 	said := ActionResult{Channel: c.ID}
-	said.note(s.newestEvent())
+	said.note(d.entry)
 	return said, nil
 }
 
 // Press lets p press a button of an app's message, with the button's action id
 // and value.
-func (s *Server) Press(p Person, channel, ts, actionID, value string) (ActionResult, error) {
+func (s *people) Press(p Person, channel, ts, actionID, value string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
@@ -58,7 +58,7 @@ func (s *Server) Press(p Person, channel, ts, actionID, value string) (ActionRes
 	case st.author == nil:
 		return ActionResult{}, fmt.Errorf("press: %w: %s is no app's", errNoMessage, ts)
 	}
-	s.people[p.ID] = p
+	s.known[p.ID] = p
 	a := st.author
 	blockID := blockOf(st.message.Blocks, actionID)
 	url := s.answerAt("actions")
@@ -75,12 +75,12 @@ func (s *Server) Press(p Person, channel, ts, actionID, value string) (ActionRes
 		}},
 	}
 	d := &delivery{app: a, envelope: "interactive", payload: mustJSON(payload)}
-	s.enter(d, EventEntry{
+	s.record(d, EventEntry{
 		App: a.Name, Kind: "block_actions", Channel: channel, TS: ts, ThreadTS: st.message.ThreadTS, User: p.ID, Text: actionID + " " + value, Created: s.opts.Now(),
 	})
 	s.send(d)
 	said := ActionResult{Channel: channel, TS: ts}
-	said.note(s.newestEvent())
+	said.note(d.entry)
 	return said, nil
 }
 
@@ -103,7 +103,7 @@ func blockOf(blocks json.RawMessage, actionID string) string {
 	return ""
 }
 
-func (s *Server) enterprise() any {
+func (s *people) enterprise() any {
 	t := s.opts.Team
 	if t.EnterpriseID == "" {
 		return nil
@@ -112,11 +112,11 @@ func (s *Server) enterprise() any {
 }
 
 // answerAt makes a response URL. Nothing is there: parley answers by methods.
-func (s *Server) answerAt(kind string) string {
+func (s *people) answerAt(kind string) string {
 	return fmt.Sprintf("%s/%s/%s/%d/%s", s.URL(), kind, s.opts.Team.ID, s.rng.Uint64(), s.makeID(""))
 }
 
 // trigger makes what would open a view.
-func (s *Server) trigger() string {
+func (s *people) trigger() string {
 	return fmt.Sprintf("%d.%d.%08x", s.rng.Uint32(), s.rng.Uint32(), s.rng.Uint32())
 }

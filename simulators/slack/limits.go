@@ -6,42 +6,43 @@ import "time"
 // channel.
 type holdKey struct{ app, method, channel string }
 
-// heldChannel is the channel in a hold's key: the rate of posts is the channel's.
-func (c *call) heldChannel() string {
-	if c.method == "chat.postMessage" {
-		return c.channel()
-	}
-	return ""
-}
-
-// hold is what a Retry-After that this call gets holds back.
+// hold is what a Retry-After that this call gets holds back: the rate of posts is the
+// channel's.
 func (c *call) hold() holdKey {
-	return holdKey{app: c.app.Name, method: c.method, channel: c.heldChannel()}
+	k := holdKey{app: c.app.Name, method: c.method}
+	if c.method == "chat.postMessage" {
+		k.channel = c.channel()
+	}
+	return k
 }
 
 // tiers are the calls per minute that Slack promises to take.
 var tiers = [...]int{1: 1, 2: 20, 3: 50, 4: 100}
 
-// rateLimitDelay applies Slack's rates to a call and returns how long to wait, or 0.
-// The caller holds the lock.
-func (s *Server) rateLimitDelay(c *call, m method) time.Duration {
-	atMost, window := tiers[m.tier], time.Minute
-	if c.method == "chat.postMessage" {
+// limiter holds apps to Slack's rates, and to what a Retry-After told them.
+type limiter struct {
+	holds map[holdKey]time.Time
+	rates map[holdKey][]time.Time
+}
+
+// delay applies Slack's rates to a call and returns how long to wait, or 0.
+func (l *limiter) delay(k holdKey, tier int, now time.Time) time.Duration {
+	atMost, window := tiers[tier], time.Minute
+	if k.method == "chat.postMessage" {
 		atMost, window = 1, time.Second
 	}
 	if atMost == 0 {
 		return 0
 	}
-	k := c.hold()
-	sent := s.rates[k]
-	for len(sent) > 0 && !sent[0].Add(window).After(c.began) {
+	sent := l.rates[k]
+	for len(sent) > 0 && !sent[0].Add(window).After(now) {
 		sent = sent[1:]
 	}
 	if len(sent) >= atMost {
-		s.rates[k] = sent
-		return sent[0].Add(window).Sub(c.began)
+		l.rates[k] = sent
+		return sent[0].Add(window).Sub(now)
 	}
-	s.rates[k] = append(sent, c.began)
+	l.rates[k] = append(sent, now)
 	return 0
 }
 

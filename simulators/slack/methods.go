@@ -2,50 +2,52 @@ package slack
 
 // method is something that apps call.
 type method struct {
-	run      func(*Server, *call) (any, *refusal)
+	run      func(*call) any
 	scopes   []string // any of them
 	tier     int      // of the rate limit; 0: none
 	appToken bool     // wants the app's token, not the bot's
 }
 
-// methods is the table of what apps may call.
-func methods() map[string]method {
-	history := []string{"channels:history", "groups:history", "im:history", "mpim:history"}
-	write := []string{"chat:write"}
-	assist := []string{"chat:write", "assistant:write"}
-	return map[string]method{
-		"auth.test":             {run: (*Server).authTest},
-		"apps.connections.open": {run: (*Server).openConnection, appToken: true},
+// scopes of which a method wants one.
+var (
+	history = []string{"channels:history", "groups:history", "im:history", "mpim:history"}
+	write   = []string{"chat:write"}
+	assist  = []string{"chat:write", "assistant:write"}
+)
 
-		"chat.postMessage":   {run: (*Server).postMessage, scopes: write},
-		"chat.postEphemeral": {run: (*Server).postEphemeral, scopes: write, tier: 4},
-		"chat.update":        {run: (*Server).update, scopes: write, tier: 3},
-		"chat.delete":        {run: (*Server).delete, scopes: write, tier: 3},
-		"chat.startStream":   {run: (*Server).startStream, scopes: write, tier: 2},
-		"chat.appendStream":  {run: (*Server).appendStream, scopes: write, tier: 4},
-		"chat.stopStream":    {run: (*Server).stopStream, scopes: write, tier: 2},
+// methods is the table of what apps may call. Each runs under the lock.
+var methods = map[string]method{
+	"auth.test":             {run: (*call).authTest},
+	"apps.connections.open": {run: (*call).openConnection, appToken: true},
 
-		"conversations.history": {run: (*Server).history, scopes: history, tier: 3},
-		"conversations.replies": {run: (*Server).replies, scopes: history, tier: 3},
+	"chat.postMessage":   {run: (*call).postMessage, scopes: write},
+	"chat.postEphemeral": {run: (*call).postEphemeral, scopes: write, tier: 4},
+	"chat.update":        {run: (*call).update, scopes: write, tier: 3},
+	"chat.delete":        {run: (*call).delete, scopes: write, tier: 3},
+	"chat.startStream":   {run: (*call).startStream, scopes: write, tier: 2},
+	"chat.appendStream":  {run: (*call).appendStream, scopes: write, tier: 4},
+	"chat.stopStream":    {run: (*call).stopStream, scopes: write, tier: 2},
 
-		"users.info": {run: (*Server).user, scopes: []string{"users:read"}, tier: 4},
+	"conversations.history": {run: (*call).history, scopes: history, tier: 3},
+	"conversations.replies": {run: (*call).replies, scopes: history, tier: 3},
 
-		"reactions.add":    {run: (*Server).addReaction, scopes: []string{"reactions:write"}, tier: 3},
-		"reactions.remove": {run: (*Server).removeReaction, scopes: []string{"reactions:write"}, tier: 2},
+	"users.info": {run: (*call).user, scopes: []string{"users:read"}, tier: 4},
 
-		"assistant.threads.setStatus":           {run: (*Server).setStatus, scopes: assist},
-		"assistant.threads.setSuggestedPrompts": {run: (*Server).setPrompts, scopes: []string{"assistant:write"}},
+	"reactions.add":    {run: func(c *call) any { return c.reaction(false) }, scopes: []string{"reactions:write"}, tier: 3},
+	"reactions.remove": {run: func(c *call) any { return c.reaction(true) }, scopes: []string{"reactions:write"}, tier: 2},
 
-		"agents.sessions.setStatus": {run: (*Server).setSession, scopes: write, tier: 3},
+	"assistant.threads.setStatus":           {run: (*call).setStatus, scopes: assist},
+	"assistant.threads.setSuggestedPrompts": {run: (*call).setPrompts, scopes: []string{"assistant:write"}},
 
-		"files.info":                 {run: (*Server).fileInfo, scopes: []string{"files:read"}, tier: 4},
-		"files.getUploadURLExternal": {run: (*Server).uploadURL, scopes: []string{"files:write"}, tier: 4},
-		completion:                   {run: (*Server).completeUpload, scopes: []string{"files:write"}, tier: 4},
-	}
+	"agents.sessions.setStatus": {run: (*call).setSession, scopes: write, tier: 3},
+
+	"files.info":                 {run: (*call).fileInfo, scopes: []string{"files:read"}, tier: 4},
+	"files.getUploadURLExternal": {run: (*call).uploadURL, scopes: []string{"files:write"}, tier: 4},
+	completion:                   {run: (*call).completeUpload, scopes: []string{"files:write"}, tier: 4},
 }
 
-func (s *Server) authTest(c *call) (any, *refusal) {
-	t := s.opts.Team
+func (c *call) authTest() any {
+	t := c.opts.Team
 	out := map[string]any{
 		"url": "https://" + t.Domain + ".slack.com/", "team": t.Name, "user": c.app.Name, "team_id": t.ID,
 		"user_id": c.app.UserID, "bot_id": c.app.BotID, "is_enterprise_install": c.app.OrgWide,
@@ -56,5 +58,5 @@ func (s *Server) authTest(c *call) (any, *refusal) {
 	if c.app.OrgWide {
 		out["team"], out["team_id"], out["url"] = t.EnterpriseName, t.EnterpriseID, "https://"+t.Domain+".enterprise.slack.com/"
 	}
-	return out, nil
+	return out
 }

@@ -33,35 +33,37 @@ func (p params) int(name string, otherwise int) int {
 }
 
 // readParams takes the query and a body of any of the media types.
-func readParams(w http.ResponseWriter, r *http.Request) (params, *refusal) {
+func readParams(w http.ResponseWriter, r *http.Request) params {
 	p := params{}
 	p.addForm(r.URL.Query())
 	if r.Method != http.MethodPost || r.Body == nil || r.ContentLength == 0 {
-		return p, nil
+		return p
 	}
 	body := http.MaxBytesReader(w, r.Body, maxRequest)
 	kind, args, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind == "multipart/form-data" {
-		return p, p.addMultipart(multipart.NewReader(body, args["boundary"]))
+		p.addMultipart(multipart.NewReader(body, args["boundary"]))
+		return p
 	}
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return nil, refuse("request_timeout")
+		panic(refuse("request_timeout"))
 	}
 	switch kind {
 	case "application/json":
-		return p, p.addJSON(raw)
+		p.addJSON(raw)
 	case "application/x-www-form-urlencoded":
 		form, err := url.ParseQuery(string(raw))
 		if err != nil {
-			return nil, refuse("invalid_form_data")
+			panic(refuse("invalid_form_data"))
 		}
 		p.addForm(form)
-		return p, nil
 	case "":
-		return nil, refuse("missing_post_type")
+		panic(refuse("missing_post_type"))
+	default:
+		panic(refuse("invalid_post_type"))
 	}
-	return nil, refuse("invalid_post_type")
+	return p
 }
 
 func (p params) addForm(form url.Values) {
@@ -70,16 +72,16 @@ func (p params) addForm(form url.Values) {
 	}
 }
 
-func (p params) addJSON(raw []byte) *refusal {
+func (p params) addJSON(raw []byte) {
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil
+		return
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		if json.Valid(raw) {
-			return refuse("json_not_object")
+			panic(refuse("json_not_object"))
 		}
-		return refuse("invalid_json")
+		panic(refuse("invalid_json"))
 	}
 	delete(fields, "token") // of a JSON body only the header counts
 	for k, v := range fields {
@@ -88,28 +90,27 @@ func (p params) addJSON(raw []byte) *refusal {
 		case v[0] == '"':
 			var s string
 			if err := json.Unmarshal(v, &s); err != nil {
-				return refuse("invalid_json")
+				panic(refuse("invalid_json"))
 			}
 			p[k] = s
 		default:
 			p[k] = string(v)
 		}
 	}
-	return nil
 }
 
-func (p params) addMultipart(m *multipart.Reader) *refusal {
+func (p params) addMultipart(m *multipart.Reader) {
 	for {
 		part, err := m.NextPart()
 		if err == io.EOF { //nolint:errorlint // NextPart returns it bare
-			return nil
+			return
 		}
 		if err != nil {
-			return refuse("invalid_form_data")
+			panic(refuse("invalid_form_data"))
 		}
 		v, err := io.ReadAll(part)
 		if err != nil {
-			return refuse("invalid_form_data")
+			panic(refuse("invalid_form_data"))
 		}
 		p[part.FormName()] = string(v)
 	}

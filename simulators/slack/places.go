@@ -32,7 +32,7 @@ type Channel struct {
 func DM(p Person) Channel { return Channel{ID: "D" + idSuffix(p.ID), Kind: IM} }
 
 // DMWith is the direct message of p with the app of that name.
-func (s *Server) DMWith(p Person, app string) (Channel, error) {
+func (s *rooms) DMWith(p Person, app string) (Channel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, a := range s.apps {
@@ -72,6 +72,15 @@ type Person struct {
 	Guest bool `json:"guest,omitempty"`
 }
 
+// rooms are the conversations: their messages, the sessions of agents in them, and what
+// apps are told of both.
+type rooms struct {
+	*world
+	*events
+	open     map[string]*room
+	sessions map[sessionKey]*SessionEntry // entries of the books
+}
+
 // room is a conversation as the platform keeps it.
 type room struct {
 	channel  Channel
@@ -100,11 +109,11 @@ func (r *room) add(st *storedMessage) {
 }
 
 // open finds or opens a conversation. The caller holds the lock.
-func (s *Server) open(c Channel) *room {
-	r, ok := s.rooms[c.ID]
+func (s *rooms) enter(c Channel) *room {
+	r, ok := s.open[c.ID]
 	if !ok {
 		r = &room{channel: c, absent: map[string]bool{}, messages: map[string]*storedMessage{}, keep: s.opts.History}
-		s.rooms[c.ID] = r
+		s.open[c.ID] = r
 	}
 	if c.Name != "" {
 		r.channel.Name = c.Name
@@ -113,7 +122,7 @@ func (s *Server) open(c Channel) *room {
 }
 
 // isMember tells whether the app reads and writes in the conversation.
-func (s *Server) isMember(r *room, a *app) bool {
+func (s *rooms) isMember(r *room, a *app) bool {
 	if r.channel.Kind == IM {
 		return a == s.app(r.channel.App)
 	}
@@ -129,11 +138,4 @@ func (k Kind) plural() string {
 		return "groups"
 	}
 	return string(k)
-}
-
-func (s *Server) teamOf(p Person) string {
-	if p.Team != "" {
-		return p.Team
-	}
-	return s.opts.Team.ID
 }

@@ -30,12 +30,9 @@ func Sign(secret string, at time.Time, body []byte) http.Header {
 }
 
 // post sends an attempt to the app's URL. The caller holds the lock.
-func (s *Server) post(t *attempt, f *Fault) {
+func (s *events) post(t *attempt, f *Fault) {
 	d, e := t.delivery, t.entry()
-	trouble := Trouble("")
-	if f != nil {
-		trouble = f.Trouble
-	}
+	trouble := f.trouble()
 	if trouble == Dropped {
 		e.Problem = "connection_failed"
 		s.failAttempt(t, "connection_failed")
@@ -77,7 +74,7 @@ func (s *Server) post(t *attempt, f *Fault) {
 }
 
 // notePosted books the answer to an attempt. The caller holds the lock.
-func (s *Server) notePosted(t *attempt, a reply) {
+func (s *events) notePosted(t *attempt, a reply) {
 	d, e := t.delivery, t.entry()
 	e.Status, e.Problem = a.status, a.problem
 	if a.problem != "" {
@@ -100,7 +97,7 @@ type reply struct {
 }
 
 // ask posts and waits for the answer, at most as long as Slack does.
-func (s *Server) ask(to string, h http.Header, body []byte) reply {
+func (s *events) ask(to string, h http.Header, body []byte) reply {
 	ctx := s.stop
 	if s.opts.AckTimeout > 0 {
 		c, cancel := context.WithTimeout(ctx, s.opts.AckTimeout)

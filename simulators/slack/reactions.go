@@ -14,40 +14,32 @@ var standardEmoji = strings.Fields(`+1 -1 eyes white_check_mark heavy_check_mark
 // errors as of https://docs.slack.dev/reference/methods/reactions.add and
 // https://docs.slack.dev/reference/methods/reactions.remove, whose rates are those of
 // tier 3 and of tier 2.
-func (s *Server) addReaction(c *call) (any, *refusal)    { return s.reaction(c, false) }
-func (s *Server) removeReaction(c *call) (any, *refusal) { return s.reaction(c, true) }
-
-func (s *Server) reaction(c *call, remove bool) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) reaction(remove bool) any {
 	name, at := strings.Trim(c.args["name"], ":"), c.args["timestamp"]
 	switch {
 	case at == "":
-		return nil, refuse("no_item_specified")
+		panic(refuse("no_item_specified"))
 	case !stampShape.MatchString(at):
-		return nil, refuse("bad_timestamp")
-	case !slices.Contains(standardEmoji, name) && !slices.Contains(s.opts.Emoji, name):
-		return nil, refuse("invalid_name")
+		panic(refuse("bad_timestamp"))
+	case !slices.Contains(standardEmoji, name) && !slices.Contains(c.opts.Emoji, name):
+		panic(refuse("invalid_name"))
 	}
-	r, refused := s.target(c, true)
-	if refused != nil {
-		return nil, refused
-	}
+	r := c.target(true)
 	st := r.messages[at]
 	if st == nil {
-		return nil, refuse("message_not_found")
+		panic(refuse("message_not_found"))
 	}
 	kind, code := "reaction", "already_reacted"
 	if remove {
 		kind, code = "unreaction", "no_reaction"
 	}
 	if !st.react(name, c.app.UserID, remove) {
-		return nil, refuse(code)
+		panic(refuse(code))
 	}
 	c.ts = st.message.TS
-	s.signal(SignalEntry{
+	c.signal(SignalEntry{
 		App: c.app.Name, Kind: kind, Channel: r.channel.ID, ThreadTS: st.message.ThreadTS, TS: st.message.TS, Text: name,
 	})
-	s.publishReaction(r, st, c.app.UserID, name, remove)
-	return nil, nil
+	c.publishReaction(r, st, c.app.UserID, name, remove)
+	return nil
 }

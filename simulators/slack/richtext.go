@@ -15,7 +15,7 @@ var (
 
 // markUp turns what somebody typed into what Slack makes of it. The caller holds
 // the lock.
-func (s *Server) markUp(typed string) string {
+func (s *people) markUp(typed string) string {
 	var b strings.Builder
 	last := 0
 	for _, at := range typedShape.FindAllStringIndex(typed, -1) {
@@ -41,13 +41,13 @@ func (s *Server) markUp(typed string) string {
 	return b.String()
 }
 
-func (s *Server) userNamed(name string) string {
+func (s *people) userNamed(name string) string {
 	for _, a := range s.apps {
 		if strings.EqualFold(a.Name, name) {
 			return a.UserID
 		}
 	}
-	for id, p := range s.people {
+	for id, p := range s.known {
 		if strings.EqualFold(p.Name, name) {
 			return id
 		}

@@ -17,6 +17,14 @@ var (
 	errRaw          = errors.New("the event is not JSON")
 )
 
+// people are those who write, and all that they do.
+type people struct {
+	*world
+	*rooms
+	*fileStore
+	known map[string]Person
+}
+
 // SayOptions are what else there is to a message.
 type SayOptions struct {
 	// ThreadTS is the thread that it belongs to; Broadcast shows it in the
@@ -63,7 +71,7 @@ func (x *ActionResult) note(e *EventEntry) {
 
 // Say lets p write into c. Conversations and people are known from their first
 // appearance on.
-func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (ActionResult, error) {
+func (s *people) Say(c Channel, p Person, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.ID == "" || c.Kind == "" || p.ID == "" {
@@ -72,8 +80,8 @@ func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (ActionResu
 	if s.app(c.App) == nil {
 		return ActionResult{}, fmt.Errorf("say in %q: %w: %q", c.ID, errNoApp, c.App)
 	}
-	s.people[p.ID] = p
-	r := s.open(c)
+	s.known[p.ID] = p
+	r := s.enter(c)
 	if r.archived {
 		return ActionResult{}, fmt.Errorf("say in %q: %w: it is archived", c.ID, errChannel)
 	}
@@ -93,7 +101,7 @@ func (s *Server) Say(c Channel, p Person, text string, o SayOptions) (ActionResu
 }
 
 // written makes the message of a person.
-func (s *Server) written(r *room, p Person, text string, o SayOptions) (*wireMessage, error) {
+func (s *people) written(r *room, p Person, text string, o SayOptions) (*wireMessage, error) {
 	if !o.Raw {
 		text = s.markUp(text)
 	}
@@ -135,8 +143,8 @@ func (s *Server) written(r *room, p Person, text string, o SayOptions) (*wireMes
 }
 
 // at finds a message.
-func (s *Server) at(channel, ts string) (*room, *storedMessage, error) {
-	r := s.rooms[channel]
+func (s *rooms) at(channel, ts string) (*room, *storedMessage, error) {
+	r := s.open[channel]
 	if r == nil {
 		return nil, nil, fmt.Errorf("%w: %q", errNoChannel, channel)
 	}
@@ -148,7 +156,7 @@ func (s *Server) at(channel, ts string) (*room, *storedMessage, error) {
 }
 
 // Edit lets the author change a message of theirs: apps get message_changed.
-func (s *Server) Edit(channel, ts, text string, o SayOptions) (ActionResult, error) {
+func (s *people) Edit(channel, ts, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
@@ -167,7 +175,7 @@ func (s *Server) Edit(channel, ts, text string, o SayOptions) (ActionResult, err
 }
 
 // storeVersion stores a message's next version and tells the apps.
-func (s *Server) storeVersion(r *room, st *storedMessage, now *wireMessage) ActionResult {
+func (s *rooms) storeVersion(r *room, st *storedMessage, now *wireMessage) ActionResult {
 	before := st.message
 	st.message = now
 	said := ActionResult{Channel: r.channel.ID, TS: now.TS, ThreadTS: now.ThreadTS}
@@ -177,7 +185,7 @@ func (s *Server) storeVersion(r *room, st *storedMessage, now *wireMessage) Acti
 
 // Unfurl attaches a preview of a link to a message: message_changed without an
 // edit.
-func (s *Server) Unfurl(channel, ts, link string) (ActionResult, error) {
+func (s *people) Unfurl(channel, ts, link string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
@@ -192,7 +200,7 @@ func (s *Server) Unfurl(channel, ts, link string) (ActionResult, error) {
 }
 
 // Delete takes a message away: apps get message_deleted.
-func (s *Server) Delete(channel, ts string) error {
+func (s *people) Delete(channel, ts string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
@@ -204,36 +212,30 @@ func (s *Server) Delete(channel, ts string) error {
 }
 
 // Join makes p a member of c: apps get member_joined_channel.
-func (s *Server) Join(c Channel, p Person) (ActionResult, error) {
+func (s *people) Join(c Channel, p Person) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.Kind == IM || c.ID == "" {
 		return ActionResult{}, fmt.Errorf("join %q: %w", c.ID, errChannel)
 	}
-	s.people[p.ID] = p
-	r := s.open(c)
-	return s.publishMembership(r, p.ID, "member_joined_channel"), nil
+	s.known[p.ID] = p
+	r := s.enter(c)
+	return s.publishMembership(r, p.ID), nil
 }
 
-// publishMembership publishes that a user came or left.
-func (s *Server) publishMembership(r *room, user, kind string) ActionResult {
+// publishMembership publishes that a user came.
+func (s *rooms) publishMembership(r *room, user string) ActionResult {
 	said := ActionResult{Channel: r.channel.ID}
 	letter := map[Kind]string{Public: "C", Private: "G", Group: "G"}[r.channel.Kind]
-	for _, a := range s.apps {
-		if !s.isMember(r, a) && user != a.UserID || !a.isSubscribed(kind, "") {
-			continue
-		}
-		s.publish(a, r, map[string]any{
-			"type": kind, "user": user, "channel": r.channel.ID, "channel_type": letter, "team": s.opts.Team.ID, "event_ts": s.stamp(),
-		}, EventEntry{Kind: kind, Channel: r.channel.ID, User: user})
-		said.note(s.newestEvent())
-	}
+	s.announceAll(r, "member_joined_channel", map[string]any{
+		"user": user, "channel": r.channel.ID, "channel_type": letter, "team": s.opts.Team.ID,
+	}, EventEntry{User: user}, &said)
 	return said
 }
 
 // SetMember puts the app into a conversation or takes it out of it. The app is
 // told by member_joined_channel or channel_left.
-func (s *Server) SetMember(c Channel, app string, member bool) (ActionResult, error) {
+func (s *people) SetMember(c Channel, app string, member bool) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -243,57 +245,49 @@ func (s *Server) SetMember(c Channel, app string, member bool) (ActionResult, er
 	if c.Kind == IM || c.ID == "" {
 		return ActionResult{}, fmt.Errorf("set member of %q: %w", c.ID, errChannel)
 	}
-	r := s.open(c)
+	r := s.enter(c)
 	if member {
 		delete(r.absent, a.Name)
-		return s.publishMembership(r, a.UserID, "member_joined_channel"), nil
+		return s.publishMembership(r, a.UserID), nil
 	}
 	said := ActionResult{Channel: c.ID}
 	kind := "channel_left"
 	if c.Kind != Public {
 		kind = "group_left"
 	}
-	if a.isSubscribed(kind, "") && !r.absent[a.Name] {
-		s.publish(a, r, map[string]any{
-			"type": kind, "channel": c.ID, "actor_id": "U0ADMIN", "event_ts": s.stamp(),
-		}, EventEntry{Kind: kind, Channel: c.ID, User: a.UserID})
-		said.note(s.newestEvent())
+	if !r.absent[a.Name] {
+		s.announce(a, r, kind, map[string]any{"channel": c.ID, "actor_id": "U0ADMIN"}, EventEntry{User: a.UserID}, &said)
 	}
 	r.absent[a.Name] = true
 	return said, nil
 }
 
 // Archive closes a channel: nobody writes there any more.
-func (s *Server) Archive(c Channel) error {
+func (s *people) Archive(c Channel) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.Kind == IM || c.ID == "" {
 		return fmt.Errorf("archive %q: %w", c.ID, errChannel)
 	}
-	r := s.open(c)
+	r := s.enter(c)
 	r.archived = true
 	kind := "channel_archive"
 	if c.Kind != Public {
 		kind = "group_archive"
 	}
-	for _, a := range s.apps {
-		if s.isMember(r, a) && a.isSubscribed(kind, "") {
-			s.publish(a, r, map[string]any{"type": kind, "channel": c.ID, "user": "U0ADMIN", "event_ts": s.stamp()},
-				EventEntry{Kind: kind, Channel: c.ID})
-		}
-	}
+	s.announceAll(r, kind, map[string]any{"channel": c.ID, "user": "U0ADMIN"}, EventEntry{}, nil)
 	return nil
 }
 
 // React lets p put an emoji on a message, or take it away again.
-func (s *Server) React(p Person, channel, ts, name string, remove bool) (ActionResult, error) {
+func (s *people) React(p Person, channel, ts, name string, remove bool) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, st, err := s.at(channel, ts)
 	if err != nil {
 		return ActionResult{}, fmt.Errorf("react: %w", err)
 	}
-	s.people[p.ID] = p
+	s.known[p.ID] = p
 	if !st.react(name, p.ID, remove) {
 		return ActionResult{}, fmt.Errorf("react: %w: nothing changes", errNoMessage)
 	}
@@ -331,20 +325,15 @@ func (st *storedMessage) react(name, user string, remove bool) bool {
 }
 
 // publishReaction publishes a reaction.
-func (s *Server) publishReaction(r *room, st *storedMessage, user, name string, removed bool) ActionResult {
+func (s *rooms) publishReaction(r *room, st *storedMessage, user, name string, removed bool) ActionResult {
 	kind := "reaction_added"
 	if removed {
 		kind = "reaction_removed"
 	}
 	said := ActionResult{Channel: r.channel.ID, TS: st.message.TS}
-	for _, a := range s.apps {
-		if s.isMember(r, a) && a.isSubscribed(kind, "") {
-			s.publish(a, r, map[string]any{
-				"type": kind, "user": user, "reaction": name, "item_user": st.message.User, "event_ts": s.stamp(),
-				"item": map[string]string{"type": "message", "channel": r.channel.ID, "ts": st.message.TS},
-			}, EventEntry{Kind: kind, Channel: r.channel.ID, TS: st.message.TS, User: user, Text: name})
-			said.note(s.newestEvent())
-		}
-	}
+	s.announceAll(r, kind, map[string]any{
+		"user": user, "reaction": name, "item_user": st.message.User,
+		"item": map[string]string{"type": "message", "channel": r.channel.ID, "ts": st.message.TS},
+	}, EventEntry{TS: st.message.TS, User: user, Text: name}, &said)
 	return said
 }

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -19,48 +20,35 @@ type (
 )
 
 // Server is the simulated workspace. Its methods may be called concurrently.
-// Listen, URL and Close are those of [stage.Life], Watch is that of
-// [stage.Audience].
+// Listen, URL and Close are those of [stage.Life], Books, Totals and Await those of
+// [stage.Records], Watch is that of [stage.Audience], Plan that of [stage.Plans].
+// What people do are the methods of people, what apps do those of a call.
 type Server struct {
-	*lifetime
+	*world
 	records
+	*sockets
+	*events
+	*fileStore
+	*rooms
+	*people
+	limiter
+}
+
+// world is what every part of the server shares: the lock, the clock, the books, the
+// faults that are planned.
+type world struct {
+	*lifetime
 	watchers
 	plans
 	opts Options
-
-	stop    context.Context // ends when Run does
-	agenda  *agenda
-	client  *http.Client   // for what is posted to apps
-	workers sync.WaitGroup // connections and posts
+	stop context.Context // ends when Run does
 
 	changes stage.Change
-	mu      sync.Mutex // guards everything below; never held while writing to a client
+	mu      sync.Mutex // guards everything below and in the parts; never held while writing to a client
 	rng     *rand.Rand
-	apps    []*app // in the order of Options.Apps
-	rooms   map[string]*room
-	people  map[string]Person
-	files   map[string]*storedFile
-	uploads map[string]*storedFile
-	// sessions are those of agents; entries of the books
-	sessions map[sessionKey]*SessionEntry
-	books    *books
-	holds    map[holdKey]time.Time
-	rates    map[holdKey][]time.Time
-	lastTS   int64 // microseconds of the newest timestamp
-	lastID   int64
-}
-
-// app is an installed app with what the platform keeps for it.
-type app struct {
-	App
-	revoked  string // the error that every call of it gets
-	unlinked bool   // Socket Mode is switched off
-	conns    []*conn
-	tickets  map[string]bool     // good for one connection each
-	pending  map[string]*attempt // by envelope id, until acknowledged
-	late     []*delivery         // held back by a fault, in order
-	owed     int                 // events that are neither acknowledged nor given up
-	posting  chan struct{}       // bounds what is posted at once
+	books   *books
+	lastTS  int64 // microseconds of the newest timestamp
+	lastID  int64
 }
 
 // New checks the options and wires a server; it starts nothing.
@@ -68,14 +56,16 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("slack simulator: %w", err)
 	}
-	s := &Server{opts: o}
-	s.lifetime, s.stop = stage.NewLife("slack simulator", o.Addr)
-	s.agenda = newAgenda()
-	s.client = &http.Client{
+	w := &world{opts: o}
+	w.lifetime, w.stop = stage.NewLife("slack simulator", o.Addr)
+	s := &Server{world: w, sockets: &sockets{world: w, agenda: newAgenda()}, fileStore: &fileStore{world: w}}
+	s.events = &events{world: w, sockets: s.sockets, client: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: maxPosts},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	s.records = stage.NewRecords(&s.mu, &s.changes, s.book, func() Totals { return s.books.totals })
+	}}
+	s.rooms = &rooms{world: w, events: s.events}
+	s.people = &people{world: w, rooms: s.rooms, fileStore: s.fileStore}
+	s.records = stage.NewRecords(&w.mu, &w.changes, s.book, func() Totals { return w.books.totals })
 	s.reset()
 	return s, nil
 }
@@ -83,23 +73,15 @@ func New(o Options) (*Server, error) {
 // reset gives the server a fresh world. The caller holds the lock, or is New.
 func (s *Server) reset() {
 	s.rng = stage.NewRand(s.opts.Seed)
-	for _, a := range s.apps {
-		a.hangUp("reset")
-	}
-	s.apps = nil
-	for _, a := range s.opts.Apps {
-		s.apps = append(s.apps, &app{
-			App: a, tickets: map[string]bool{}, pending: map[string]*attempt{}, posting: make(chan struct{}, maxPosts),
-		})
-	}
+	s.install()
 	s.agenda.clear()
-	s.rooms, s.people = map[string]*room{}, map[string]Person{}
-	s.files, s.uploads = map[string]*storedFile{}, map[string]*storedFile{}
+	s.open, s.known = map[string]*room{}, map[string]Person{}
+	s.stored, s.uploads = map[string]*storedFile{}, map[string]*storedFile{}
 	s.sessions = map[sessionKey]*SessionEntry{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Notify()
 	stage.Clear(&s.plans)
-	s.holds, s.rates = map[holdKey]time.Time{}, map[holdKey][]time.Time{}
+	s.limiter = limiter{holds: map[holdKey]time.Time{}, rates: map[holdKey][]time.Time{}}
 	s.lastTS, s.lastID = 0, 0
 }
 
@@ -109,6 +91,14 @@ func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reset()
+}
+
+// ClearFaults ends all plans and every Retry-After that still holds.
+func (s *Server) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stage.Clear(&s.plans)
+	clear(s.holds)
 }
 
 // APIURL is the root of the Web API, with the trailing slash that clients want.
@@ -129,37 +119,25 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 }
 
-// hangUp closes every Socket Mode connection.
-func (s *Server) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.apps {
-		a.hangUp("the server ends")
-	}
-}
-
-// app finds an app by name; empty is the first. The caller holds the lock.
-func (s *Server) app(name string) *app {
-	if name == "" {
-		return s.apps[0]
-	}
-	for _, a := range s.apps {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
-}
-
 // makeID makes an id of Slack's shape. The caller holds the lock.
-func (s *Server) makeID(prefix string) string {
-	s.lastID++
-	return fmt.Sprintf("%s0%05X%04X", prefix, s.rng.IntN(1<<20), s.lastID&0xffff)
+func (w *world) makeID(prefix string) string {
+	w.lastID++
+	return fmt.Sprintf("%s0%05X%04X", prefix, w.rng.IntN(1<<20), w.lastID&0xffff)
+}
+
+func (w *world) uuid() string {
+	hi, lo := w.rng.Uint64(), w.rng.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, 0x8000|lo>>48&0x3fff, lo&0xffffffffffff)
 }
 
 // stamp makes the next timestamp: it names a message, and orders them. The
 // caller holds the lock.
-func (s *Server) stamp() string {
-	s.lastTS = max(s.lastTS+1, s.opts.Now().UnixMicro())
-	return fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
+func (w *world) stamp() string {
+	w.lastTS = max(w.lastTS+1, w.opts.Now().UnixMicro())
+	return fmt.Sprintf("%d.%06d", w.lastTS/1e6, w.lastTS%1e6)
 }
+
+// whole is a timestamp in whole seconds, as edits have.
+func (w *world) whole() string { return fmt.Sprintf("%d.000000", w.opts.Now().Unix()) }
+
+func (w *world) teamOf(p Person) string { return cmp.Or(p.Team, w.opts.Team.ID) }

@@ -35,7 +35,7 @@ type sessionKey struct{ app, channel, thread string }
 
 // session gives a thread's session the status, and makes it if need be. Only what is
 // declared as an agent has any.
-func (s *Server) session(a *app, r *room, thread, status string) *SessionEntry {
+func (s *rooms) session(a *app, r *room, thread, status string) *SessionEntry {
 	if !a.AgentView || thread == "" {
 		return nil
 	}
@@ -53,24 +53,20 @@ func (s *Server) session(a *app, r *room, thread, status string) *SessionEntry {
 	return e
 }
 
-func (s *Server) setSession(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c, true)
+func (c *call) setSession() any {
+	r := c.target(true)
 	title := c.args["title"]
 	switch {
-	case refused != nil:
-		return nil, refused
 	case !c.app.AgentView:
-		return nil, refuse("not_authorized")
+		panic(refuse("not_authorized"))
 	case !slices.Contains(sessionStates, c.args["status"]):
-		return nil, refuse("invalid_arguments", "[ERROR] must be one of: active, processing, suspended, closed [json-pointer:/status]")
+		panic(refuse("invalid_arguments", "[ERROR] must be one of: active, processing, suspended, closed [json-pointer:/status]"))
 	case !stampShape.MatchString(c.args["thread_ts"]):
-		return nil, refuse("invalid_thread_ts")
+		panic(refuse("invalid_thread_ts"))
 	case utf8.RuneCountInString(title) > 200:
-		return nil, refuse("invalid_arguments", "[ERROR] must be no more than 200 characters [json-pointer:/title]")
+		panic(refuse("invalid_arguments", "[ERROR] must be no more than 200 characters [json-pointer:/title]"))
 	}
-	e := s.session(c.app, r, c.args["thread_ts"], c.args["status"])
+	e := c.session(c.app, r, c.args["thread_ts"], c.args["status"])
 	if len(e.Statuses) == 1 && e.Title == "" { // of a session that this call made
 		e.Title = title
 	}
@@ -78,5 +74,5 @@ func (s *Server) setSession(c *call) (any, *refusal) {
 	if !c.app.isSubscribed("agent_session_stopped", "") {
 		out["warning"] = "missing_agent_session_stopped_event_subscription"
 	}
-	return out, nil
+	return out
 }

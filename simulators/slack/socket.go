@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -18,9 +19,74 @@ var reasons = []string{"warning", "refresh_requested", "link_disabled", "too_man
 // maxFrame bounds what a client may send: Slack drops responses above 20 KB.
 const maxFrame = 64 << 10
 
+// sockets are the apps, and the Socket Mode connections that each has open.
+type sockets struct {
+	*world
+	apps    []*app         // in the order of Options.Apps
+	agenda  *agenda        // of what is to happen later
+	workers sync.WaitGroup // connections and posts
+}
+
+// app is an installed app with what the platform keeps for it.
+type app struct {
+	App
+	revoked  string // the error that every call of it gets
+	unlinked bool   // Socket Mode is switched off
+	conns    []*conn
+	tickets  map[string]bool     // good for one connection each
+	pending  map[string]*attempt // by envelope id, until acknowledged
+	late     []*delivery         // held back by a fault, in order
+	owed     int                 // events that are neither acknowledged nor given up
+	posting  chan struct{}       // bounds what is posted at once
+}
+
+// install makes the apps anew. The caller holds the lock, or is New.
+func (s *sockets) install() {
+	for _, a := range s.apps {
+		a.hangUp("reset")
+	}
+	s.apps = nil
+	for _, a := range s.opts.Apps {
+		s.apps = append(s.apps, &app{
+			App: a, tickets: map[string]bool{}, pending: map[string]*attempt{}, posting: make(chan struct{}, maxPosts),
+		})
+	}
+}
+
+// app finds an app by name; empty is the first. The caller holds the lock.
+func (s *sockets) app(name string) *app {
+	if name == "" {
+		return s.apps[0]
+	}
+	for _, a := range s.apps {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// locked is do under the lock.
+func (s *sockets) locked(do func()) func() {
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		do()
+	}
+}
+
+// hangUp closes every Socket Mode connection.
+func (s *sockets) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.apps {
+		a.hangUp("the server ends")
+	}
+}
+
 // conn is one Socket Mode connection.
 type conn struct {
-	server *Server
+	server *events
 	app    *app
 	ws     *websocket.Conn
 	entry  *ConnectionEntry
@@ -85,7 +151,7 @@ func (c *conn) cutAfterwards() {
 
 // choose picks the connection that gets the next envelope: any that may still be
 // used. The caller holds the lock.
-func (s *Server) choose(a *app) *conn {
+func (s *sockets) choose(a *app) *conn {
 	var open []*conn
 	for _, c := range a.conns {
 		if !c.gone && !c.ending {
@@ -99,7 +165,7 @@ func (s *Server) choose(a *app) *conn {
 }
 
 // warn tells the client that the connection will end. The caller holds the lock.
-func (s *Server) warn(c *conn, reason string) {
+func (s *sockets) warn(c *conn, reason string) {
 	if reason == "" {
 		reason = "warning"
 	}
@@ -117,13 +183,13 @@ func (s *Server) warn(c *conn, reason string) {
 	s.agenda.after(s.opts.WarningGrace, s.locked(func() { c.hangUp(reason) }))
 }
 
-func (s *Server) host(c *conn) string { return "applink-" + c.entry.ID }
+func (s *sockets) host(c *conn) string { return "applink-" + c.entry.ID }
 
 // Disconnect sends a disconnect message with the reason to every connection of
 // the app, and says how many there were. After warning and refresh_requested a
 // connection lives for Options.WarningGrace, after the others it is closed at
 // once; after link_disabled none can be opened until [Server.EnableSocketMode].
-func (s *Server) Disconnect(app, reason string) (int, error) {
+func (s *sockets) Disconnect(app, reason string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -142,7 +208,7 @@ func (s *Server) Disconnect(app, reason string) (int, error) {
 }
 
 // EnableSocketMode ends what Disconnect with link_disabled began.
-func (s *Server) EnableSocketMode(app string) error {
+func (s *sockets) EnableSocketMode(app string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -153,9 +219,25 @@ func (s *Server) EnableSocketMode(app string) error {
 	return nil
 }
 
+// Revoke makes every call with the app's tokens fail with the error, such as
+// token_revoked or account_inactive, and closes its connections; an empty error
+// ends that.
+func (s *sockets) Revoke(app, code string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.app(app)
+	if a == nil {
+		return errNoApp
+	}
+	if a.revoked = code; code != "" {
+		a.hangUp("revoked")
+	}
+	return nil
+}
+
 // Cut breaks every connection of the app as a network does, without a word, and
 // says how many there were.
-func (s *Server) Cut(app string) (int, error) {
+func (s *sockets) Cut(app string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app(app)
@@ -170,20 +252,18 @@ func (s *Server) Cut(app string) (int, error) {
 }
 
 // openConnection is apps.connections.open.
-func (s *Server) openConnection(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) openConnection() any {
 	if c.app.unlinked {
-		return nil, refuse("link_disabled")
+		panic(refuse("link_disabled"))
 	}
-	ticket := s.uuid()
+	ticket := c.uuid()
 	c.app.tickets[ticket] = true
-	u := "ws" + s.URL()[len("http"):]
-	return map[string]any{"url": fmt.Sprintf("%s/link/?ticket=%s&app_id=%s", u, ticket, c.app.ID)}, nil
+	u := "ws" + c.URL()[len("http"):]
+	return map[string]any{"url": fmt.Sprintf("%s/link/?ticket=%s&app_id=%s", u, ticket, c.app.ID)}
 }
 
 // serveLink is the other end of the URL that apps.connections.open gave.
-func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
+func (s *events) serveLink(w http.ResponseWriter, r *http.Request) {
 	a := s.redeem(r.URL.Query().Get("ticket"))
 	if a == nil {
 		http.Error(w, "invalid ticket", http.StatusForbidden)
@@ -208,7 +288,7 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 }
 
 // redeem finds whose ticket it is; it is good for one connection.
-func (s *Server) redeem(ticket string) *app {
+func (s *events) redeem(ticket string) *app {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.apps {
@@ -221,7 +301,7 @@ func (s *Server) redeem(ticket string) *app {
 }
 
 // welcome books a connection and says hello on it, unless the server ends.
-func (s *Server) welcome(c *conn, remote string, short bool) bool {
+func (s *events) welcome(c *conn, remote string, short bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop.Err() != nil || !slices.Contains(s.apps, c.app) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"parley/simulators/internal/stage"
 )
 
 // stream is a message that grows.
@@ -35,15 +37,15 @@ type piece struct {
 	tasks []json.RawMessage
 }
 
-func readPiece(c *call) (piece, *refusal) {
+func readPiece(c *call) piece {
 	p := piece{text: c.args["markdown_text"]}
 	if raw := c.args["chunks"]; raw != "" {
 		if p.text != "" {
-			return p, refuse("markdown_text_conflict")
+			panic(refuse("markdown_text_conflict"))
 		}
 		var list []json.RawMessage
 		if json.Unmarshal([]byte(raw), &list) != nil {
-			return p, refuse("invalid_chunks")
+			panic(refuse("invalid_chunks"))
 		}
 		for _, one := range list {
 			var k struct {
@@ -53,7 +55,7 @@ func readPiece(c *call) (piece, *refusal) {
 				Blocks json.RawMessage `json:"blocks"`
 			}
 			if json.Unmarshal(one, &k) != nil {
-				return p, refuse("invalid_chunks")
+				panic(refuse("invalid_chunks"))
 			}
 			switch k.Type {
 			case "markdown_text":
@@ -61,71 +63,54 @@ func readPiece(c *call) (piece, *refusal) {
 			case "task_update", "plan_update":
 				p.tasks = append(p.tasks, one)
 			case "blocks":
-				if _, refused := readBlocks(k.Blocks); refused != nil {
-					return p, refused
-				}
+				readBlocks(k.Blocks)
 				p.tasks = append(p.tasks, one)
 			default:
-				return p, refuse("invalid_chunks")
+				panic(refuse("invalid_chunks"))
 			}
 		}
 	}
 	if utf8.RuneCountInString(p.text) > maxMarkdown {
-		return p, refuse("msg_too_long")
+		panic(refuse("msg_too_long"))
 	}
-	return p, nil
+	return p
 }
 
-func (s *Server) startStream(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, refused := s.target(c, true)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) startStream() any {
+	r := c.target(true)
 	switch {
 	case c.args["thread_ts"] == "":
-		return nil, refuse("invalid_thread_ts")
+		panic(refuse("invalid_thread_ts"))
 	case r.channel.Kind != IM && c.args["recipient_team_id"] == "":
-		return nil, refuse("missing_recipient_team_id")
+		panic(refuse("missing_recipient_team_id"))
 	case r.channel.Kind != IM && c.args["recipient_user_id"] == "":
-		return nil, refuse("missing_recipient_user_id")
+		panic(refuse("missing_recipient_user_id"))
 	}
-	to, refused := s.recipient(c, r)
-	if refused != nil {
-		return nil, refused
-	}
-	piece, refused := readPiece(c)
-	if refused != nil {
-		return nil, refused
-	}
+	to := c.recipient(r, c.args["recipient_user_id"], c.args["recipient_team_id"])
+	piece := readPiece(c)
 	p := post{text: piece.text, shown: piece.text, pings: pingedUsers(piece.text)}
-	m, refused := s.compose(c, r, p)
-	if refused != nil {
-		return nil, refused
-	}
-	st := &stream{until: s.opts.Now().Add(s.opts.StreamLife), state: "streaming", text: piece.text, tasks: piece.tasks}
+	m := c.compose(r, p)
+	st := &stream{until: c.opts.Now().Add(c.opts.StreamLife), state: "streaming", text: piece.text, tasks: piece.tasks}
 	m.Blocks = st.blocks()
 	p.blocks = m.Blocks
-	s.put(c, r, m, p, st)
+	c.put(r, m, p, st)
 	c.message.StreamTo = to
-	s.session(c.app, r, m.ThreadTS, processing)
-	return map[string]any{"channel": r.channel.ID, "ts": m.TS}, nil
+	c.session(c.app, r, m.ThreadTS, processing)
+	return map[string]any{"channel": r.channel.ID, "ts": m.TS}
 }
 
 // recipient is to whom alone a stream in a channel is shown while it grows, T0/U0; ""
 // in a direct message. Who is not of the team that is named is not found in it. That
 // nobody else sees it grow is not documented, but reported:
 // https://github.com/agentconnect-md/agentconnect/issues/1494
-func (s *Server) recipient(c *call, r *room) (string, *refusal) {
-	user, team := c.args["recipient_user_id"], c.args["recipient_team_id"]
-	if p, ok := s.people[user]; user != "" && (!ok || s.teamOf(p) != team) {
-		return "", refuse("user_not_found")
+func (s *people) recipient(r *room, user, team string) string {
+	if p, ok := s.known[user]; user != "" && (!ok || s.teamOf(p) != team) {
+		panic(refuse("user_not_found"))
 	}
 	if r.channel.Kind == IM {
-		return "", nil
+		return ""
 	}
-	return team + "/" + user, nil
+	return team + "/" + user
 }
 
 // blocks of what the stream says so far.
@@ -148,117 +133,81 @@ func (st *stream) blocks() json.RawMessage {
 }
 
 // streamOf is the stream that a call is about.
-func (s *Server) streamOf(c *call) (*room, *storedMessage, *refusal) {
-	r, refused := s.target(c, true)
-	if refused != nil {
-		return nil, nil, refused
-	}
-	st, refused := r.ownMessage(c, "message_not_owned_by_app")
-	if refused != nil {
-		return nil, nil, refused
-	}
-	if !st.stream.isLive(s.opts.Now()) {
+func (c *call) streamOf() (*room, *storedMessage) {
+	r := c.target(true)
+	st := r.ownMessage(c, "message_not_owned_by_app")
+	if !st.stream.isLive(c.opts.Now()) {
 		if st.stream != nil {
 			st.entry.Stream = st.stream.state
 		}
-		return nil, nil, refuse("message_not_in_streaming_state")
+		panic(refuse("message_not_in_streaming_state"))
 	}
-	return r, st, nil
+	return r, st
 }
 
-func (s *Server) appendStream(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, refused := s.streamOf(c)
-	if refused != nil {
-		return nil, refused
-	}
-	p, refused := readPiece(c)
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) appendStream() any {
+	r, st := c.streamOf()
+	p := readPiece(c)
 	if p.text == "" && len(p.tasks) == 0 {
-		return nil, refuse("no_text")
+		panic(refuse("no_text"))
 	}
-	if refused := s.grow(c, r, st, p); refused != nil {
-		return nil, refused
-	}
-	s.books.totals.Streamed++
-	return map[string]any{"channel": r.channel.ID, "ts": st.message.TS}, nil
+	c.grow(r, st, p)
+	c.books.totals.Streamed++
+	return map[string]any{"channel": r.channel.ID, "ts": st.message.TS}
 }
 
 // grow adds a piece to a stream and shows it.
-func (s *Server) grow(c *call, r *room, st *storedMessage, p piece) *refusal {
+func (c *call) grow(r *room, st *storedMessage, p piece) {
 	if utf8.RuneCountInString(st.stream.text)+utf8.RuneCountInString(p.text) > maxMarkdown {
-		return refuse("msg_too_long")
+		panic(refuse("msg_too_long"))
 	}
 	st.stream.text += p.text
 	st.stream.tasks = append(st.stream.tasks, p.tasks...)
 	w := *st.message
 	w.Text, w.Blocks = st.stream.text, st.stream.blocks()
 	st.message = &w
-	shown, _ := readBlocks(w.Blocks) // of own making
-	if shown == "" {
-		shown = w.Text
-	}
-	st.entry.Versions = append(st.entry.Versions, s.version(c, post{text: w.Text, shown: shown, blocks: w.Blocks, pings: pingedUsers(w.Text)}))
+	shown := w.Text
+	stage.Refused[refusal](func() { shown = cmp.Or(readBlocks(w.Blocks), shown) }) // its parts were checked
+	st.entry.Versions = append(st.entry.Versions, post{text: w.Text, shown: shown, blocks: w.Blocks, pings: pingedUsers(w.Text)}.version(c))
 	_, alone, _ := strings.Cut(st.entry.StreamTo, "/")
-	s.show(Happening{
-		Kind: "streamed", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, User: alone, Text: shown, Blocks: w.Blocks, At: s.opts.Now(),
+	c.show(Happening{
+		Kind: "streamed", App: c.app.Name, Channel: r.channel.ID, ThreadTS: w.ThreadTS, TS: w.TS, User: alone, Text: shown, Blocks: w.Blocks, At: c.opts.Now(),
 	})
-	s.books.Notify()
-	return nil
+	c.books.Notify()
 }
 
-func (s *Server) stopStream(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, refused := s.streamOf(c)
-	if refused != nil {
-		return nil, refused
-	}
-	p, refused := readPiece(c)
-	if refused != nil {
-		return nil, refused
-	}
-	metadata, refused := readMetadata(c.args["metadata"])
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) stopStream() any {
+	r, st := c.streamOf()
+	p := readPiece(c)
+	metadata := readMetadata(c.args["metadata"])
 	if raw := c.args["blocks"]; raw != "" && raw != "[]" {
-		if _, refused := readBlocks(json.RawMessage(raw)); refused != nil {
-			return nil, refused
-		}
+		readBlocks(json.RawMessage(raw))
 		st.stream.end = json.RawMessage(raw)
 	}
 	status := cmp.Or(c.args["session_status"], active)
 	if !slices.Contains(sessionStates, status) {
-		return nil, refuse("invalid_arguments", "[ERROR] must be one of: active, processing, suspended, closed [json-pointer:/session_status]")
+		panic(refuse("invalid_arguments", "[ERROR] must be one of: active, processing, suspended, closed [json-pointer:/session_status]"))
 	}
 	before := st.message
-	if refused := s.grow(c, r, st, p); refused != nil {
-		return nil, refused
-	}
+	c.grow(r, st, p)
 	if metadata != nil {
 		w := *st.message
 		w.Metadata = metadata
 		st.message, st.entry.Metadata = &w, metadata
 	}
 	st.stream.state, st.entry.Stream = "completed", "completed"
-	s.session(c.app, r, st.message.ThreadTS, status)
-	s.publishChange(r, st.message, before, nil)
-	return map[string]any{"channel": r.channel.ID, "ts": st.message.TS, "message": st.message.bare()}, nil
+	c.session(c.app, r, st.message.ThreadTS, status)
+	c.publishChange(r, st.message, before, nil)
+	return map[string]any{"channel": r.channel.ID, "ts": st.message.TS, "message": st.message.bare()}
 }
 
 // endStream ends the stream that a call is about, as a fault does.
-func (s *Server) endStream(c *call, how Trouble) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.rooms[c.channel()]
+func (s *rooms) endStream(channel, ts string, how Trouble) {
+	r := s.open[channel]
 	if r == nil {
 		return
 	}
-	st := r.messages[c.args["ts"]]
+	st := r.messages[ts]
 	if st == nil || !st.stream.isLive(s.opts.Now()) {
 		return
 	}

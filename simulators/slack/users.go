@@ -2,26 +2,24 @@ package slack
 
 import "cmp"
 
-func (s *Server) user(c *call) (any, *refusal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) user() any {
 	id := c.args["user"]
-	if p, ok := s.people[id]; ok {
-		return map[string]any{"user": s.profile(p)}, nil
+	if p, ok := c.known[id]; ok {
+		return map[string]any{"user": c.profile(p)}
 	}
-	for _, a := range s.apps {
+	for _, a := range c.apps {
 		if a.UserID == id {
-			u := s.profile(Person{ID: id, Name: a.Name, IsBot: true})
+			u := c.profile(Person{ID: id, Name: a.Name, IsBot: true})
 			u["profile"].(map[string]any)["bot_id"] = a.BotID
 			u["profile"].(map[string]any)["api_app_id"] = a.ID
-			return map[string]any{"user": u}, nil
+			return map[string]any{"user": u}
 		}
 	}
-	return nil, refuse("user_not_found")
+	panic(refuse("user_not_found"))
 }
 
 // profile is a person as users.info shows them.
-func (s *Server) profile(p Person) map[string]any {
+func (s *people) profile(p Person) map[string]any {
 	name := cmp.Or(p.RealName, p.Name)
 	out := map[string]any{
 		"id": p.ID, "team_id": s.teamOf(p), "name": p.Name, "deleted": false, "color": "9f69e7", "real_name": name,

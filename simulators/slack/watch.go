@@ -22,6 +22,6 @@ type Happening struct {
 }
 
 // show tells the watchers. The caller holds the lock.
-func (s *Server) show(h Happening) {
-	s.books.totals.Missed += stage.Show(&s.watchers, h)
+func (w *world) show(h Happening) {
+	w.books.totals.Missed += stage.Show(&w.watchers, h)
 }

@@ -2,7 +2,7 @@ package signal
 
 // propagate is what an account's message sets off: it reaches other accounts, and
 // people's programs confirm it. The caller holds the lock.
-func (s *Server) propagate(c *call, t target, out outgoing, results []wireResult) {
+func (c *call) propagate(t target, out outgoing, results []wireResult) {
 	me, at := c.account.person(), out.version.Timestamp
 	if t.self {
 		return
@@ -11,28 +11,28 @@ func (s *Server) propagate(c *call, t target, out outgoing, results []wireResult
 		if r.Type != resultSuccess {
 			continue
 		}
-		if other := s.accountByACI(t.to[i].ACI); other != nil {
+		if other := c.accountByACI(t.to[i].ACI); other != nil {
 			pl := place{chat: t.place.chat, group: t.place.group, audience: []*account{other}}
 			if pl.group == nil {
 				// It is the other's conversation with this account.
-				pl.chat = s.direct(other, c.account.ACI)
+				pl.chat = c.direct(other, c.account.ACI)
 				pl.chat.add(msgKey{me.ACI, at}, &storedMessage{text: out.version.Text})
 			}
 			kind := "message"
 			if out.edit != 0 {
 				kind = "edit"
 			}
-			s.tell(pl, me, at, nil, EnvelopeEntry{Kind: kind, Text: out.version.Text, Target: out.edit}, s.asData(pl, out))
+			c.tell(pl, me, at, nil, EnvelopeEntry{Kind: kind, Text: out.version.Text, Target: out.edit}, c.asData(pl, out))
 			continue
 		}
-		if who := s.people[t.to[i].ACI]; who != nil && !s.opts.NoReceipts {
-			s.receipt(c.account, who.Person, "delivery", []int64{at})
+		if who := c.known[t.to[i].ACI]; who != nil && !c.opts.NoReceipts {
+			c.receipt(c.account, who.Person, "delivery", []int64{at})
 		}
 	}
 }
 
 // asData is an account's message as another account gets it.
-func (s *Server) asData(pl place, out outgoing) func(*wireEnvelope) {
+func (s *chats) asData(pl place, out outgoing) func(*wireEnvelope) {
 	d := s.data(pl, out.version.Timestamp)
 	text := out.version.Text
 	if text != "" {
@@ -56,7 +56,7 @@ func (s *Server) asData(pl place, out outgoing) func(*wireEnvelope) {
 }
 
 // receipt is a confirmation by a person.
-func (s *Server) receipt(a *account, p Person, kind string, of []int64) Ref {
+func (s *chats) receipt(a *account, p Person, kind string, of []int64) Ref {
 	at := s.stamp()
 	e := s.envelope(p, at)
 	e.ReceiptMessage = &wireReceipt{When: at, IsDelivery: kind == "delivery", IsRead: kind == "read", IsViewed: kind == "viewed", Timestamps: of}
@@ -64,7 +64,7 @@ func (s *Server) receipt(a *account, p Person, kind string, of []int64) Ref {
 }
 
 // accountByACI is the account with that ACI, or nil.
-func (s *Server) accountByACI(aci string) *account {
+func (s *queues) accountByACI(aci string) *account {
 	if aci == "" {
 		return nil
 	}

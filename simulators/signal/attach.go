@@ -49,7 +49,7 @@ func (c *contents) keep(sum string, data []byte) {
 
 // Content is a file that an account sent, by its digest in the books, and nil when it
 // is forgotten: the latest 64 MiB are kept.
-func (s *Server) Content(sha256 string) []byte {
+func (s *fileStore) Content(sha256 string) []byte {
 	s.contents.mu.Lock()
 	defer s.contents.mu.Unlock()
 	return s.contents.data[sha256]
@@ -57,7 +57,7 @@ func (s *Server) Content(sha256 string) []byte {
 
 // attachments reads the files of a send: paths on the daemon's machine, and data
 // URIs.
-func (s *Server) attachments(c *call) ([]AttachmentSent, *rpcError) {
+func (c *call) attachments() []AttachmentSent {
 	var sent []AttachmentSent
 	for _, spec := range c.args.list("attachment") {
 		var data bytes.Buffer
@@ -67,12 +67,12 @@ func (s *Server) attachments(c *call) ([]AttachmentSent, *rpcError) {
 			if strings.HasPrefix(spec, "data:") {
 				name = "data:…"
 			}
-			return nil, &rpcError{Code: codeInternal, Message: "Failed to send message: " + name + ": " + err.Error() + " (AttachmentInvalidException)"}
+			panic(internalError("Failed to send message: " + name + ": " + err.Error() + " (AttachmentInvalidException)"))
 		}
-		s.contents.keep(sum, data.Bytes())
+		c.contents.keep(sum, data.Bytes())
 		sent = append(sent, AttachmentSent{ContentType: f.ContentType, Filename: f.Filename, Size: size, SHA256: sum})
 	}
-	return sent, nil
+	return sent
 }
 
 var (
@@ -103,7 +103,7 @@ func attachment(c *call, spec string, kept io.Writer) (f Attachment, size int64,
 		}
 	} else {
 		if !filepath.IsAbs(spec) {
-			spec = filepath.Join(c.dir, spec)
+			spec = filepath.Join(c.Dir, spec)
 		}
 		file, err := os.Open(spec)
 		if err != nil {

@@ -32,11 +32,11 @@ type rpcError struct {
 	Data    any    `json:"data"`
 }
 
-func flooded() *rpcError {
-	return &rpcError{Code: codeInternal, Message: "Failed to send message: [429] Rate limit exceeded: 429 (RateLimitException) (UnexpectedErrorException)"}
-}
-
 func userError(text string) *rpcError { return &rpcError{Code: codeUser, Message: text} }
+
+func internalError(text string) *rpcError { return &rpcError{Code: codeInternal, Message: text} }
+
+var errFlooded = rpcError{Code: codeInternal, Message: "Failed to send message: [429] Rate limit exceeded: 429 (RateLimitException) (UnexpectedErrorException)"}
 
 // callRequest is what a daemon posts: a call of a method, as its client made it.
 type callRequest struct {
@@ -55,136 +55,136 @@ type callAnswer struct {
 	Trouble Trouble   `json:"trouble,omitempty"`
 }
 
-// call is one call of a method on its way through the server.
+// call is one call of a method on its way through the server. A rule that refuses it
+// panics with a *rpcError, as [stage.Refused] has it.
 type call struct {
+	*Server
+	callRequest
 	process *process
 	account *account // nil for a method of the whole daemon
-	method  string
 	args    params
-	dir     string
 	fault   *Fault
 	chats   []string
 	touched []*MessageEntry // applied, for Unconfirmed
 }
 
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
-	var q callRequest
-	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+	c := &call{Server: s}
+	if err := json.NewDecoder(r.Body).Decode(&c.callRequest); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	began := s.opts.Now()
-	c, a, refused := s.begin(q)
-	if refused == nil && a.Trouble == "" && a.Error == nil {
-		a = s.apply(c)
-	}
+	var a callAnswer
+	refused, _ := stage.Refused[rpcError](func() {
+		if a.Trouble = c.begin(); a.Trouble == "" {
+			a = c.apply()
+		}
+	})
 	if refused != nil {
-		a = callAnswer{Error: refused}
+		a.Error = refused
 	}
-	s.finish(q, c, a, began)
+	c.finish(a, began)
 	stage.Answer(w, a, nil)
 }
 
 // begin finds the account and draws the faults that fall before the call is
-// applied.
-func (s *Server) begin(q callRequest) (*call, callAnswer, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := &call{method: q.Method, dir: q.Dir}
-	p, a, err := s.caller(q.Process, q.Account)
+// applied. It returns the trouble that ends the call.
+func (c *call) begin() Trouble {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, a, err := c.caller(c.Process, c.Account)
 	if err != nil {
-		return c, callAnswer{}, &rpcError{Code: codeInternal, Message: err.Error()}
+		panic(internalError(err.Error()))
 	}
 	c.process, c.account = p, a
-	if c.args, err = readParams(q.Params); err != nil {
-		return c, callAnswer{}, &rpcError{Code: codeRequest, Message: err.Error()}
+	if c.args, err = readParams(c.Params); err != nil {
+		panic(&rpcError{Code: codeRequest, Message: err.Error()})
 	}
 	c.chats = append(c.args.list("recipient"), c.args.list("groupId")...)
 	for _, id := range c.args.list("recipient") {
-		if who := s.lookup(id); who != "" && who != id {
+		if who := c.lookup(id); who != "" && who != id {
 			c.chats = append(c.chats, who)
 		}
 	}
-	c.fault = s.draw(a, onCall, q.Method, c.chats)
-	if c.fault == nil {
-		return c, callAnswer{}, nil
-	}
-	switch t := c.fault.Trouble; t {
+	c.fault = c.draw(a, onCall, c.Method, c.chats)
+	switch t := c.fault.trouble(); t {
 	case HTTPError, Dropped, Hanging, Hung, KilledBefore:
-		if t == KilledBefore {
-			p.entry.Killed = true
-		}
-		return c, callAnswer{Trouble: t}, nil
+		p.entry.Killed = p.entry.Killed || t == KilledBefore
+		return t
 	case InternalError:
-		return c, callAnswer{}, &rpcError{Code: codeInternal, Message: "java.lang.NullPointerException"}
+		panic(internalError("java.lang.NullPointerException"))
 	case IOError:
-		return c, callAnswer{}, &rpcError{Code: codeIO, Message: "Failed to send message: Connection closed! (IOException)"}
+		panic(&rpcError{Code: codeIO, Message: "Failed to send message: Connection closed! (IOException)"})
 	case Flooded:
-		return c, callAnswer{}, flooded()
+		panic(&errFlooded)
 	case UserError:
-		return c, callAnswer{}, userError("Failed to send message")
+		panic(userError("Failed to send message"))
 	case RateLimited:
 		if a != nil {
-			s.limit(a, c.fault.RetryAfter)
+			c.limit(a, c.fault.RetryAfter)
 		}
 	}
-	return c, callAnswer{}, nil
+	return ""
 }
 
-func (s *Server) apply(c *call) callAnswer {
-	m, ok := methods()[c.method]
-	if !ok {
-		return callAnswer{Error: &rpcError{Code: codeNoMethod, Message: textNoMethod}}
+// run runs the method, under the lock unless it takes it by itself.
+func (c *call) run() any {
+	m, ok := methods[c.Method]
+	switch {
+	case !ok:
+		panic(&rpcError{Code: codeNoMethod, Message: textNoMethod})
+	case c.account == nil && !m.whole:
+		panic(&rpcError{Code: codeParams, Message: textNeedsOne})
 	}
-	if c.account == nil && !m.whole {
-		return callAnswer{Error: &rpcError{Code: codeParams, Message: textNeedsOne}}
+	if !m.locks {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 	}
-	result, refused := m.run(s, c)
-	a := callAnswer{Result: result, Error: refused}
-	if refused != nil {
+	return m.run(c)
+}
+
+// apply runs the method, and then what a fault makes of its answer.
+func (c *call) apply() callAnswer {
+	var a callAnswer
+	a.Error, _ = stage.Refused[rpcError](func() { a.Result = c.run() })
+	switch {
+	case a.Error != nil:
 		a.Result = nil
-	} else if result == nil {
+	case a.Result == nil:
 		a.Result = struct{}{}
 	}
-	if c.fault == nil {
-		return a
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch t := c.fault.Trouble; t {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch t := c.fault.trouble(); t {
 	case Ambiguous, Truncated, Garbage, KilledAfter, FloodedAfter:
 		a.Trouble = t
 		if t == FloodedAfter {
-			a = callAnswer{Error: flooded()}
+			a = callAnswer{Error: &errFlooded}
 		}
-		s.books.totals.Unconfirmed++
+		c.books.totals.Unconfirmed++
 		for _, m := range c.touched {
 			m.Unconfirmed = true
 		}
-		if t == KilledAfter {
-			c.process.entry.Killed = true
-		}
+		c.process.entry.Killed = c.process.entry.Killed || t == KilledAfter
 	}
 	return a
 }
 
 // finish books the call, before the answer is written: a caller who has its answer
 // also finds it in the books.
-func (s *Server) finish(q callRequest, c *call, a callAnswer, began time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) finish(a callAnswer, began time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	e := CallEntry{
-		Account: q.Account, Process: q.Process, Transport: q.Transport, Method: q.Method, Chats: c.chats,
-		At: began, Took: s.opts.Now().Sub(began),
+		Account: c.Account, Process: c.Process, Transport: c.Transport, Method: c.Method, Chats: c.chats, Fault: c.fault.trouble(),
+		At: began, Took: c.opts.Now().Sub(began),
 	}
-	s.books.totals.Calls++
+	c.books.totals.Calls++
 	if a.Error != nil {
 		e.Code, e.Message = a.Error.Code, a.Error.Message
-		s.books.totals.Refused++
+		c.books.totals.Refused++
 	}
-	if c.fault != nil {
-		e.Fault = c.fault.Trouble
-	}
-	s.books.calls.Add(e)
-	s.books.Notify()
+	c.books.calls.Add(e)
+	c.books.Notify()
 }

@@ -3,7 +3,7 @@ package signal
 // cards puts into a message what it has besides text and files. signal-cli hands on
 // what its JsonDataMessage names, and stores each picture that it finds among the
 // attachments, as its IncomingMessageHandler does.
-func (s *Server) cards(d *wireData, o SayOptions, at int64, files *[]string) {
+func (s *people) cards(d *wireData, o SayOptions, at int64, files *[]string) {
 	for _, c := range o.Contacts {
 		var w wireCard
 		w.Name.Given, w.Name.Family, w.Organization = orNull(c.Given), orNull(c.Family), orNull(c.Organization)
@@ -24,7 +24,7 @@ func (s *Server) cards(d *wireData, o SayOptions, at int64, files *[]string) {
 }
 
 // picture stores one, if there is one, beside the files of a message.
-func (s *Server) picture(a *Attachment, at int64, files *[]string) *wireAttachment {
+func (s *fileStore) picture(a *Attachment, at int64, files *[]string) *wireAttachment {
 	if a == nil {
 		return nil
 	}

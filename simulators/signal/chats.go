@@ -5,6 +5,16 @@ import (
 	"slices"
 )
 
+// chats are the people, the groups, and the conversations in which they and the accounts
+// write.
+type chats struct {
+	*world
+	*queues
+	known  map[string]*person
+	talks  map[chatKey]*conversation
+	groups map[string]*group
+}
+
 // chatKey names a conversation: a group, or an account and a person.
 type chatKey struct {
 	group           string
@@ -76,23 +86,23 @@ func (g *group) wire(kind string) *wireGroup {
 }
 
 // direct finds or opens the conversation of an account with a person.
-func (s *Server) direct(a *account, aci string) *conversation {
+func (s *chats) direct(a *account, aci string) *conversation {
 	return s.open(chatKey{account: a.ACI, person: aci})
 }
 
-func (s *Server) open(k chatKey) *conversation {
-	c := s.chats[k]
+func (s *chats) open(k chatKey) *conversation {
+	c := s.talks[k]
 	if c == nil {
 		c = &conversation{key: k, messages: map[msgKey]*storedMessage{}, keep: s.opts.History}
-		s.chats[k] = c
+		s.talks[k] = c
 	}
 	return c
 }
 
 // holdsKey tells whether a person has the profile key of an account, which comes with
 // the first message of the account to them.
-func (s *Server) holdsKey(p Person, a *account) bool {
-	talk := s.chats[chatKey{account: a.ACI, person: p.ACI}]
+func (s *chats) holdsKey(p Person, a *account) bool {
+	talk := s.talks[chatKey{account: a.ACI, person: p.ACI}]
 	if talk == nil {
 		return false
 	}
@@ -106,7 +116,7 @@ func (s *Server) holdsKey(p Person, a *account) bool {
 
 // enter finds or opens a group for somebody who writes there: it has every
 // account in it when it is new.
-func (s *Server) enter(chat Chat, aci string) (*group, error) {
+func (s *chats) enter(chat Chat, aci string) (*group, error) {
 	if err := checkGroup(chat.Group); err != nil {
 		return nil, err
 	}
@@ -134,7 +144,7 @@ type place struct {
 }
 
 // placeOf finds the place of a chat for a person.
-func (s *Server) placeOf(chat Chat, p Person) (place, error) {
+func (s *chats) placeOf(chat Chat, p Person) (place, error) {
 	if err := checkIDs(p.ACI, p.Number); err != nil {
 		return place{}, err
 	}
@@ -154,7 +164,7 @@ func (s *Server) placeOf(chat Chat, p Person) (place, error) {
 }
 
 // groupPlace is a group seen by the accounts in it, but for the author.
-func (s *Server) groupPlace(g *group, author string) place {
+func (s *chats) groupPlace(g *group, author string) place {
 	pl := place{chat: s.open(chatKey{group: g.id}), group: g}
 	for _, a := range s.accounts {
 		if g.has(a.ACI) && a.ACI != author {
@@ -165,19 +175,19 @@ func (s *Server) groupPlace(g *group, author string) place {
 }
 
 // meet remembers a person, and what is new about them.
-func (s *Server) meet(p Person) *person {
-	known := s.people[p.ACI]
+func (s *chats) meet(p Person) *person {
+	known := s.known[p.ACI]
 	if known == nil {
 		known = &person{}
-		s.people[p.ACI] = known
+		s.known[p.ACI] = known
 	}
 	known.Person = p
 	return known
 }
 
 // addressOf is somebody as accounts know them.
-func (s *Server) addressOf(aci string) address {
-	if p := s.people[aci]; p != nil {
+func (s *chats) addressOf(aci string) address {
+	if p := s.known[aci]; p != nil {
 		return p.address()
 	}
 	for _, a := range s.accounts {

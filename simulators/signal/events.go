@@ -9,7 +9,7 @@ import (
 
 // React lets p react to a message with an emoji, or take the reaction back. The
 // target need not exist.
-func (s *Server) React(chat Chat, p Person, target Quote, emoji string, remove bool) (ActionResult, error) {
+func (s *people) React(chat Chat, p Person, target Quote, emoji string, remove bool) (ActionResult, error) {
 	return s.happen("react", chat, p, EnvelopeEntry{Kind: "reaction", Text: emoji, Target: target.Timestamp}, func(e *wireEnvelope, d *wireData) {
 		a := s.addressOf(target.Author)
 		d.Reaction = &wireReaction{
@@ -21,7 +21,7 @@ func (s *Server) React(chat Chat, p Person, target Quote, emoji string, remove b
 }
 
 // Type shows that p types, or has stopped.
-func (s *Server) Type(chat Chat, p Person, stopped bool) (ActionResult, error) {
+func (s *people) Type(chat Chat, p Person, stopped bool) (ActionResult, error) {
 	return s.happen("type", chat, p, EnvelopeEntry{Kind: "typing"}, func(e *wireEnvelope, _ *wireData) {
 		e.TypingMessage = &wireTyping{Action: "STARTED", Timestamp: e.Timestamp, GroupID: chat.Group}
 		if stopped {
@@ -34,7 +34,7 @@ var errReceipt = errors.New("a receipt is delivery, read or viewed, and of at le
 
 // Receipt lets p's program tell an account that messages were delivered, read or
 // viewed. Receipts go to the author alone, also of messages in a group.
-func (s *Server) Receipt(chat Chat, p Person, kind string, of ...int64) (ActionResult, error) {
+func (s *people) Receipt(chat Chat, p Person, kind string, of ...int64) (ActionResult, error) {
 	if !slices.Contains([]string{"delivery", "read", "viewed"}, kind) || len(of) == 0 {
 		return ActionResult{}, fmt.Errorf("receipt: %w", errReceipt)
 	}
@@ -46,7 +46,7 @@ func (s *Server) Receipt(chat Chat, p Person, kind string, of ...int64) (ActionR
 
 // SetTimer lets messages in the chat expire after so many seconds; 0 ends that. A
 // group's timer is a change of the group.
-func (s *Server) SetTimer(chat Chat, p Person, seconds int) (ActionResult, error) {
+func (s *people) SetTimer(chat Chat, p Person, seconds int) (ActionResult, error) {
 	kind := "timer"
 	if chat.Group != "" {
 		kind = "group"
@@ -59,7 +59,7 @@ func (s *Server) SetTimer(chat Chat, p Person, seconds int) (ActionResult, error
 
 // Rename is a change of the group: accounts get a message without text of the type
 // UPDATE. The new name is the chat's.
-func (s *Server) Rename(chat Chat, p Person) (ActionResult, error) {
+func (s *people) Rename(chat Chat, p Person) (ActionResult, error) {
 	return s.change("rename", chat, p, "group", nil)
 }
 
@@ -69,7 +69,7 @@ func (s *Server) Rename(chat Chat, p Person) (ActionResult, error) {
 // the group and can send none before it accepts by updateGroup (manual page of
 // signal-cli; AsamK/signal-cli #1160, #1208). Remove takes somebody out, an account
 // too.
-func (s *Server) Invite(chat Chat, by Person, who string) (ActionResult, error) {
+func (s *people) Invite(chat Chat, by Person, who string) (ActionResult, error) {
 	s.mu.Lock()
 	if s.groups[chat.Group] == nil && checkGroup(chat.Group) == nil {
 		s.groups[chat.Group] = &group{id: chat.Group, admins: []string{by.ACI}}
@@ -86,7 +86,7 @@ func (s *Server) Invite(chat Chat, by Person, who string) (ActionResult, error) 
 }
 
 // Remove is described at Invite.
-func (s *Server) Remove(chat Chat, by Person, who string) (ActionResult, error) {
+func (s *people) Remove(chat Chat, by Person, who string) (ActionResult, error) {
 	return s.change("remove", chat, by, "group", func(pl place) error {
 		if !pl.group.has(who) {
 			return fmt.Errorf("%w: %q", errAbsent, who)
@@ -97,7 +97,7 @@ func (s *Server) Remove(chat Chat, by Person, who string) (ActionResult, error) 
 }
 
 // change tells of a change of the chat: of the group, or of a timer.
-func (s *Server) change(what string, chat Chat, p Person, kind string, do func(place) error) (ActionResult, error) {
+func (s *people) change(what string, chat Chat, p Person, kind string, do func(place) error) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pl, err := s.placeOf(chat, p)
@@ -133,14 +133,14 @@ func (s *Server) change(what string, chat Chat, p Person, kind string, do func(p
 var errNoGroup = errors.New("no such group")
 
 // Story publishes a story with a text, to an account's person or in a group.
-func (s *Server) Story(chat Chat, p Person, text string) (ActionResult, error) {
+func (s *people) Story(chat Chat, p Person, text string) (ActionResult, error) {
 	return s.happen("story", chat, p, EnvelopeEntry{Kind: "story", Text: text}, func(e *wireEnvelope, _ *wireData) {
 		e.StoryMessage = &wireStory{AllowsReplies: true, GroupID: chat.Group, TextAttachment: &wireTextStory{Text: text, Style: "DEFAULT"}}
 	})
 }
 
 // Call rings at an account.
-func (s *Server) Call(chat Chat, p Person) (ActionResult, error) {
+func (s *people) Call(chat Chat, p Person) (ActionResult, error) {
 	chat.Group = ""
 	return s.happen("call", chat, p, EnvelopeEntry{Kind: "call"}, func(e *wireEnvelope, _ *wireData) {
 		e.CallMessage = map[string]any{"offerMessage": map[string]any{"id": e.Timestamp, "type": "AUDIO_CALL", "opaque": "AA=="}}
@@ -148,7 +148,7 @@ func (s *Server) Call(chat Chat, p Person) (ActionResult, error) {
 }
 
 // happen tells the place of something that is no message.
-func (s *Server) happen(what string, chat Chat, p Person, entry EnvelopeEntry, fill func(*wireEnvelope, *wireData)) (ActionResult, error) {
+func (s *people) happen(what string, chat Chat, p Person, entry EnvelopeEntry, fill func(*wireEnvelope, *wireData)) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pl, err := s.placeOf(chat, p)
@@ -175,7 +175,7 @@ type Sync struct {
 
 // Synced lets another device of the account do something. The zero Sync is one of
 // which signal-cli tells no more than {}.
-func (s *Server) Synced(id string, y Sync) (ActionResult, error) {
+func (s *people) Synced(id string, y Sync) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(id)
@@ -197,7 +197,7 @@ func (s *Server) Synced(id string, y Sync) (ActionResult, error) {
 	return s.tell(pl, me, at, nil, EnvelopeEntry{Kind: "sync", Text: y.Text}, func(e *wireEnvelope) { e.SyncMessage = w }), nil
 }
 
-func (s *Server) transcript(a *account, at int64, y Sync) *wireSent {
+func (s *people) transcript(a *account, at int64, y Sync) *wireSent {
 	to, pl := s.addressOf(a.ACI), place{chat: s.direct(a, a.ACI)}
 	if y.To != "" {
 		to, pl = s.addressOf(y.To), place{chat: s.direct(a, y.To)}
@@ -218,7 +218,7 @@ func (s *Server) transcript(a *account, at int64, y Sync) *wireSent {
 
 // Echo is a message of the account itself that comes back as if somebody else had
 // written it.
-func (s *Server) Echo(id, text string) (ActionResult, error) {
+func (s *people) Echo(id, text string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(id)
@@ -234,7 +234,7 @@ func (s *Server) Echo(id, text string) (ActionResult, error) {
 
 // Unreadable puts an envelope into the queue that signal-cli cannot read: it shows
 // an exception of that type beside an envelope that says nothing.
-func (s *Server) Unreadable(chat Chat, p Person, kind, message string) (ActionResult, error) {
+func (s *people) Unreadable(chat Chat, p Person, kind, message string) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pl, err := s.placeOf(chat, p)
@@ -251,7 +251,7 @@ func (s *Server) Unreadable(chat Chat, p Person, kind, message string) (ActionRe
 var errNotJSON = errors.New("an entry is one line of JSON")
 
 // Inject puts raw into an account's queue; its daemon shows it as it stands.
-func (s *Server) Inject(account string, raw json.RawMessage) (Ref, error) {
+func (s *people) Inject(account string, raw json.RawMessage) (Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(account)

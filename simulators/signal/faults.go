@@ -93,6 +93,14 @@ type Fault struct {
 	RetryAfter int `json:"retry_after,omitempty"`
 }
 
+// trouble is that of the fault; empty: there is none.
+func (f *Fault) trouble() Trouble {
+	if f == nil {
+		return ""
+	}
+	return f.Trouble
+}
+
 // isPartial says whether the trouble is a recipient's, so that in a group it can be
 // one member's.
 func (t Trouble) isPartial() bool {
@@ -151,13 +159,13 @@ func (s *Server) ClearFaults() {
 
 // draw finds the fault for a call or an envelope, if any, that is about chats; only,
 // when given, is the trouble that is asked about. The caller holds the lock.
-func (s *Server) draw(a *account, where scene, method string, chats []string, only ...Trouble) *Fault {
+func (s *chats) draw(a *account, where scene, method string, chats []string, only ...Trouble) *Fault {
 	members := slices.Clone(chats)
 	for _, id := range chats {
 		if g := s.groups[id]; g != nil {
 			for _, m := range g.members {
 				members = append(members, m)
-				if p := s.people[m]; p != nil {
+				if p := s.known[m]; p != nil {
 					members = append(members, p.Number)
 				}
 			}

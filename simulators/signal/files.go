@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// fileStore is the files of both directions: what people sent, and of what accounts sent
+// the latest.
+type fileStore struct {
+	*world
+	stored   map[string]*storedFile
+	contents contents
+}
+
 // storedFile is an attachment as the service keeps it.
 type storedFile struct {
 	id      string
@@ -14,9 +22,9 @@ type storedFile struct {
 }
 
 // store keeps a file, and gives it as an envelope names it.
-func (s *Server) store(f Attachment, at int64) (wireAttachment, string) {
+func (s *fileStore) store(f Attachment, at int64) (wireAttachment, string) {
 	id := fmt.Sprintf("%08x%08x%s", s.rng.Uint32(), s.id(), extension(f.ContentType, f.Filename))
-	s.files[id] = &storedFile{id: id, data: f.Data, missing: f.Missing}
+	s.stored[id] = &storedFile{id: id, data: f.Data, missing: f.Missing}
 	size := int64(len(f.Data))
 	w := wireAttachment{
 		ContentType: f.ContentType, Filename: orNull(f.Filename), ID: &id, Size: &size,

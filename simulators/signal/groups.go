@@ -5,27 +5,19 @@ import (
 )
 
 // updateGroup accepts an invitation; of nothing that it can change parley has need.
-func updateGroup(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g, refused := s.groupOf(c.args.text("groupId"))
-	if refused != nil {
-		return nil, refused
-	}
+func (c *call) updateGroup() any {
+	g := c.groupOf(c.args.text("groupId"))
 	if slices.Contains(g.pending, c.account.ACI) {
 		g.join(c.account.ACI)
 	}
-	t, refused := s.groupTarget(c, g.id)
-	if refused != nil {
-		return nil, refused
-	}
+	t := c.groupTarget(g.id)
 	g.revision++
-	at := s.stamp()
+	at := c.stamp()
 	// Other accounts see the change.
-	d := s.data(t.place, at)
+	d := c.data(t.place, at)
 	d.GroupInfo.Type = "UPDATE"
-	s.tell(t.place, c.account.person(), at, nil, EnvelopeEntry{Kind: "group"}, func(e *wireEnvelope) { e.DataMessage = d })
-	return wireResults{Timestamp: at, Results: s.resultsOf(c, t)}, nil
+	c.tell(t.place, c.account.person(), at, nil, EnvelopeEntry{Kind: "group"}, func(e *wireEnvelope) { e.DataMessage = d })
+	return wireResults{Timestamp: at, Results: c.resultsOf(t)}
 }
 
 type wireMember struct {
@@ -51,28 +43,26 @@ type wireGroupRow struct {
 	GroupInviteLink       *string      `json:"groupInviteLink"`
 }
 
-func listGroups(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) listGroups() any {
 	only := c.args.list("groupId")
 	rows := []wireGroupRow{}
-	for _, g := range s.groups {
+	for _, g := range c.groups {
 		if len(only) > 0 && !slices.Contains(only, g.id) {
 			continue
 		}
 		row := wireGroupRow{
 			ID: g.id, Name: orNull(g.name), IsMember: g.has(c.account.ACI),
-			MessageExpirationTime: s.open(chatKey{group: g.id}).timer, Members: s.members(g.members), Admins: s.members(g.admins),
-			PendingMembers: s.members(g.pending), RequestingMembers: []wireMember{}, Banned: []wireMember{},
+			MessageExpirationTime: c.open(chatKey{group: g.id}).timer, Members: c.members(g.members), Admins: c.members(g.admins),
+			PendingMembers: c.members(g.pending), RequestingMembers: []wireMember{}, Banned: []wireMember{},
 			PermissionAddMember: "EVERY_MEMBER", PermissionEditDetails: "EVERY_MEMBER", PermissionSendMessage: "EVERY_MEMBER",
 		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b wireGroupRow) int { return compare(a.ID, b.ID) })
-	return rows, nil
+	return rows
 }
 
-func (s *Server) members(acis []string) []wireMember {
+func (s *chats) members(acis []string) []wireMember {
 	out := []wireMember{}
 	for _, aci := range acis {
 		a := s.addressOf(aci)

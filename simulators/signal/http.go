@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // listen opens the channels.
@@ -133,26 +134,19 @@ func (d *Daemon) httpRPC(w http.ResponseWriter, r *http.Request) {
 		}
 		panic(http.ErrAbortHandler)
 	case Truncated:
-		head(w, len(o.body))
-		_, _ = w.Write(o.body[:len(o.body)/2])
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
+		stage.WriteHalf(w, inJSON, o.body)
 	case Garbage:
-		_, _ = io.WriteString(w, "<html><body>It works!\x00\xff</body></html>")
+		stage.WriteGarbage(w)
 	default:
 		if o.body == nil {
 			w.WriteHeader(http.StatusCreated)
 			return
 		}
-		head(w, len(o.body))
-		_, _ = w.Write(o.body)
+		stage.WriteBody(w, http.StatusOK, inJSON, o.body)
 	}
 }
 
-func head(w http.ResponseWriter, size int) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(size))
-}
+const inJSON = "application/json"
 
 // httpEvents is the stream of what is received. The connection is taken over,
 // because signal-cli finds out that a client has gone only when a write fails.

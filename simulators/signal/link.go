@@ -2,6 +2,7 @@ package signal
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"parley/simulators/internal/stage"
@@ -19,6 +21,17 @@ import (
 // one for its life, one for each account that receives, and posts what it is
 // called to do.
 
+// daemons are the daemons that run, the devices that want to be linked, and how both get
+// what waits for them.
+type daemons struct {
+	*world
+	*chats
+	links      sync.WaitGroup // hijacked connections
+	processes  map[int]*process
+	provisions map[string]*provision // by address
+	lastProc   int
+}
+
 // process is a daemon that runs.
 type process struct {
 	n        int
@@ -27,8 +40,9 @@ type process struct {
 	multi    bool
 	trust    string // on-first-use, always or never
 	entry    *DaemonEntry
-	orders   chan order    // capacity 16
-	gone     chan struct{} // closed when the world forgets it
+	orders   chan order      // capacity 16
+	life     context.Context // ends when the server does, or forgets the process
+	end      context.CancelFunc
 }
 
 // order is what a daemon is told to do.
@@ -41,9 +55,6 @@ const (
 	doHang   = "hang"
 	doResume = "resume"
 )
-
-// end ends the process's connection, which ends the daemon.
-func (p *process) end() { close(p.gone) }
 
 // welcome is the first line to a new daemon.
 type welcome struct {
@@ -94,7 +105,7 @@ func switchTo(w io.Writer) error {
 }
 
 // serveProcess holds a daemon's connection as long as it lives.
-func (s *Server) serveProcess(w http.ResponseWriter, r *http.Request) {
+func (s *daemons) serveProcess(w http.ResponseWriter, r *http.Request) {
 	s.links.Add(1)
 	defer s.links.Done()
 	p, hello, err := s.admit(r)
@@ -124,19 +135,17 @@ func (s *Server) serveProcess(w http.ResponseWriter, r *http.Request) {
 			}
 		case <-closed:
 			return
-		case <-p.gone:
-			return
-		case <-s.stop.Done():
+		case <-p.life.Done():
 			return
 		}
 	}
 }
 
-func (s *Server) admit(r *http.Request) (*process, welcome, error) {
+func (s *daemons) admit(r *http.Request) (*process, welcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := r.URL.Query()
-	p := &process{trust: q.Get("trust"), orders: make(chan order, 16), gone: make(chan struct{})}
+	p := &process{trust: q.Get("trust"), orders: make(chan order, 16)}
 	if id := q.Get("account"); id != "" {
 		a := s.account(id)
 		if a == nil || a.Unlinked || a.Number != id && isOlder(s.opts.Version, 0, 14, 6) {
@@ -147,6 +156,7 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 		p.accounts = slices.DeleteFunc(slices.Clone(s.accounts), func(a *account) bool { return a.Unlinked })
 		p.multi = true
 	}
+	p.life, p.end = context.WithCancel(s.stop)
 	s.lastProc++
 	p.n, p.version = s.lastProc, s.opts.Version
 	pid, _ := strconv.Atoi(q.Get("pid"))
@@ -162,9 +172,10 @@ func (s *Server) admit(r *http.Request) (*process, welcome, error) {
 	return p, hello, nil
 }
 
-func (s *Server) removeProcess(p *process) {
+func (s *daemons) removeProcess(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p.end()
 	delete(s.processes, p.n)
 	p.entry.Ended = s.opts.Now()
 	s.books.Notify()
@@ -172,7 +183,7 @@ func (s *Server) removeProcess(p *process) {
 
 // caller finds the process and its account. An account that the process does not
 // hold is nil. The caller holds the lock.
-func (s *Server) caller(n int, id string) (*process, *account, error) {
+func (s *daemons) caller(n int, id string) (*process, *account, error) {
 	p := s.processes[n]
 	if p == nil {
 		return nil, nil, fmt.Errorf("%w: %d", errNoProcess, n)
@@ -186,7 +197,7 @@ func (s *Server) caller(n int, id string) (*process, *account, error) {
 }
 
 // serveTrusts answers whether a cached envelope's sender is trusted by now.
-func (s *Server) serveTrusts(w http.ResponseWriter, r *http.Request) {
+func (s *daemons) serveTrusts(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	n, _ := strconv.Atoi(q.Get("process"))
 	s.mu.Lock()
@@ -203,33 +214,31 @@ func (s *Server) serveTrusts(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveFile gives an attachment.
-func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
+func (s *fileStore) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	f := s.files[r.PathValue("id")]
+	f := s.stored[r.PathValue("id")]
 	s.mu.Unlock()
 	if f == nil || f.missing {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.Itoa(len(f.data)))
-	_, _ = w.Write(f.data)
+	stage.WriteBody(w, http.StatusOK, "application/octet-stream", f.data)
 }
 
 // Kill ends every daemon that holds the account, as kill -9 does, and tells how
 // many there were. It does not wait; [Server.Await] sees Ended.
-func (s *Server) Kill(account string) (int, error) { return s.order(doKill, account) }
+func (s *daemons) Kill(account string) (int, error) { return s.order(doKill, account) }
 
 // Hang lets the daemons that hold the account go on living without doing anything:
 // they accept connections, but answer and receive nothing until Resume.
-func (s *Server) Hang(account string) (int, error) { return s.order(doHang, account) }
+func (s *daemons) Hang(account string) (int, error) { return s.order(doHang, account) }
 
 // Resume ends Hang.
-func (s *Server) Resume(account string) (int, error) { return s.order(doResume, account) }
+func (s *daemons) Resume(account string) (int, error) { return s.order(doResume, account) }
 
 // order tells the account's daemons to do something. One that has not obeyed the
 // last sixteen is not told.
-func (s *Server) order(do, account string) (int, error) {
+func (s *daemons) order(do, account string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(account)

@@ -9,9 +9,9 @@ import (
 func compare(a, b string) int { return cmp.Compare(a, b) }
 
 // sortedPeople are the people in order of their ACI. The caller holds the lock.
-func (s *Server) sortedPeople() []*person {
-	out := make([]*person, 0, len(s.people))
-	for _, p := range s.people {
+func (s *chats) sortedPeople() []*person {
+	out := make([]*person, 0, len(s.known))
+	for _, p := range s.known {
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b *person) int { return cmp.Compare(a.ACI, b.ACI) })
@@ -27,15 +27,13 @@ type wireIdentity struct {
 	AddedTimestamp int64   `json:"addedTimestamp"`
 }
 
-func listIdentities(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	only := s.lookup(c.args.text("number"))
+func (c *call) listIdentities() any {
+	only := c.lookup(c.args.text("number"))
 	rows := []wireIdentity{}
 	if me := c.account; only == "" || only == me.ACI { // an account trusts itself (SignalAccount.trustSelfIdentity)
 		rows = append(rows, wireIdentity{Number: orNull(me.Number), UUID: &me.ACI, Fingerprint: "05" + strings.Repeat("cd", 32), SafetyNumber: strings.Repeat("0", 60), TrustLevel: "TRUSTED_VERIFIED"})
 	}
-	for _, p := range s.sortedPeople() {
+	for _, p := range c.sortedPeople() {
 		key, seen := c.account.trusts[p.ACI]
 		if !seen || only != "" && only != p.ACI {
 			continue
@@ -47,24 +45,22 @@ func listIdentities(s *Server, c *call) (any, *rpcError) {
 		a := p.address()
 		rows = append(rows, wireIdentity{Number: orNull(a.Number), UUID: orNull(a.ACI), Fingerprint: "05" + strings.Repeat("ab", 32), SafetyNumber: p.safetyNumber(), TrustLevel: level})
 	}
-	return rows, nil
+	return rows
 }
 
-func listAccounts(s *Server, c *call) (any, *rpcError) {
+func (c *call) listAccounts() any {
 	if !c.process.multi {
-		return nil, &rpcError{Code: codeNoMethod, Message: textNoMethod}
+		panic(&rpcError{Code: codeNoMethod, Message: textNoMethod})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	rows := []any{}
 	for _, a := range c.process.accounts {
 		row := map[string]any{"number": orNull(a.Number)}
-		if s.opts.isAtLeast014() {
+		if c.opts.isAtLeast014() {
 			row["aci"] = a.ACI
 		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows
 }
 
 type wireStatus struct {
@@ -74,37 +70,35 @@ type wireStatus struct {
 	IsRegistered bool    `json:"isRegistered"`
 }
 
-func getUserStatus(s *Server, c *call) (any, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) getUserStatus() any {
 	rows := []wireStatus{}
 	for _, id := range c.args.list("recipient") {
 		if !numberShape.MatchString(id) {
-			return nil, userError("Invalid phone number '" + id + "'")
+			panic(userError("Invalid phone number '" + id + "'"))
 		}
 		row := wireStatus{Recipient: id, Number: &id}
-		if !s.isHidden(id) {
-			row = s.status(row, id)
+		if !c.isHidden(id) {
+			row = c.status(row, id)
 		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows
 }
 
 // isHidden tells whether whoever has a number is not to be found by it (AsamK/signal-cli
 // #1826). The caller holds the lock.
-func (s *Server) isHidden(number string) bool {
+func (s *chats) isHidden(number string) bool {
 	aci := s.lookup(number)
 	if a := s.accountByACI(aci); a != nil {
 		return a.Undiscoverable
 	}
-	p := s.people[aci]
+	p := s.known[aci]
 	return p != nil && p.Undiscoverable
 }
 
-func (s *Server) status(row wireStatus, id string) wireStatus {
+func (s *chats) status(row wireStatus, id string) wireStatus {
 	aci := s.lookup(id)
-	if p := s.people[aci]; p != nil && !p.gone || s.isAccount(aci) {
+	if p := s.known[aci]; p != nil && !p.gone || s.accountByACI(aci) != nil {
 		row.UUID, row.IsRegistered = &aci, true
 	}
 	return row

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // manager is one account in a daemon: who listens, and the thread that receives
@@ -112,12 +114,7 @@ func (m *manager) receiveAll(ctx context.Context) {
 		}
 		pause := reconnect << n
 		m.d.log("WARN", "ReceiveHelper", "Connection closed unexpectedly, reconnecting in "+strconv.FormatInt(pause.Milliseconds(), 10)+" ms: "+errText(err))
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-		}
-		t.Stop()
+		stage.Pause(pause, ctx, ctx)
 	}
 }
 
@@ -243,11 +240,7 @@ func (m *manager) decrypt(ctx context.Context, c *cachedEnvelope) json.RawMessag
 		Source: full.Source, SourceNumber: full.SourceNumber, SourceUUID: full.SourceUUID, SourceName: full.SourceName,
 		SourceDevice: full.SourceDevice, Timestamp: full.Timestamp, ServerReceived: full.ServerReceived, ServerDelivered: full.ServerDelivered,
 	}
-	raw, err := json.Marshal(e)
-	if err != nil {
-		panic("signal simulator: encode envelope: " + err.Error()) // own types only
-	}
-	return raw
+	return mustJSON(e)
 }
 
 // unsourced is an entry of which nothing could be read, not even who sent it.
@@ -259,11 +252,7 @@ func (m *manager) unsourced(c *cachedEnvelope) json.RawMessage {
 	full := e.Envelope
 	e.Exception = &withoutGUID
 	e.Envelope = &wireEnvelope{Timestamp: full.Timestamp, ServerReceived: full.ServerReceived, ServerDelivered: full.ServerDelivered}
-	raw, err := json.Marshal(e)
-	if err != nil {
-		panic("signal simulator: encode envelope: " + err.Error()) // own types only
-	}
-	return raw
+	return mustJSON(e)
 }
 
 // download puts the attachments into the folder. One that fails is missing there.

@@ -69,26 +69,26 @@ func (p params) list(name string) []string {
 func (p params) flag(name string) bool { return p.text(name) == "true" }
 
 // number gives an integer. Signal-cli fails on a string that holds one.
-func (p params) number(name string) (int64, *rpcError) {
+func (p params) number(name string) int64 {
 	raw, ok := p.get(name)
 	if !ok {
-		return 0, nil
+		return 0
 	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
-		return 0, &rpcError{Code: codeInternal, Message: fmt.Sprintf("value of %s cannot be cast to class java.lang.Long", name)}
-	}
-	return n, nil
+	return integer(name, string(raw))
 }
 
-func (p params) numbers(name string) ([]int64, *rpcError) {
+func integer(name, text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(internalError(fmt.Sprintf("value of %s cannot be cast to class java.lang.Long", name)))
+	}
+	return n
+}
+
+func (p params) numbers(name string) []int64 {
 	var out []int64
 	for _, s := range p.list(name) {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return nil, &rpcError{Code: codeInternal, Message: fmt.Sprintf("value of %s cannot be cast to class java.lang.Long", name)}
-		}
-		out = append(out, n)
+		out = append(out, integer(name, s))
 	}
-	return out, nil
+	return out
 }

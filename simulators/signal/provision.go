@@ -24,7 +24,7 @@ var (
 )
 
 // beginLink gives the address of a new device.
-func (s *Server) beginLink(device string) string {
+func (s *daemons) beginLink(device string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	uri := fmt.Sprintf("sgnl://linkdevice?uuid=%s&pub_key=Bf%032x", url.QueryEscape(MadeUpACI(int(s.id()))), s.rng.Uint64())
@@ -34,7 +34,7 @@ func (s *Server) beginLink(device string) string {
 }
 
 // awaitLink waits until the address was scanned.
-func (s *Server) awaitLink(ctx context.Context, uri string) (Account, error) {
+func (s *daemons) awaitLink(ctx context.Context, uri string) (Account, error) {
 	s.mu.Lock()
 	p := s.provisions[uri]
 	s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Server) awaitLink(ctx context.Context, uri string) (Account, error) {
 }
 
 // Linking lists the addresses that wait to be scanned.
-func (s *Server) Linking() []string {
+func (s *daemons) Linking() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
@@ -67,7 +67,7 @@ func (s *Server) Linking() []string {
 
 // Scan lets the telephone of an account scan the address of a device, which can hold
 // the account from then on.
-func (s *Server) Scan(uri, account string) error {
+func (s *daemons) Scan(uri, account string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, p := s.account(account), s.provisions[uri]
@@ -85,7 +85,7 @@ func (s *Server) Scan(uri, account string) error {
 }
 
 // serveLink answers the program's command link: first the address, then the account.
-func (s *Server) serveLink(mux *http.ServeMux) {
+func (s *daemons) serveLink(mux *http.ServeMux) {
 	mux.HandleFunc("GET /link/provision", func(w http.ResponseWriter, r *http.Request) {
 		stage.Answer(w, s.beginLink(r.URL.Query().Get("name")), nil)
 	})
@@ -97,20 +97,20 @@ func (s *Server) serveLink(mux *http.ServeMux) {
 
 // startLink and finishLink are the same for a daemon of several accounts; one that
 // holds a single account does not know them (man/signal-cli-jsonrpc.5).
-func startLink(s *Server, c *call) (any, *rpcError) {
+func (c *call) startLink() any {
 	if !c.process.multi {
-		return nil, &rpcError{Code: codeNoMethod, Message: textNoMethod}
+		panic(&rpcError{Code: codeNoMethod, Message: textNoMethod})
 	}
-	return map[string]string{"deviceLinkUri": s.beginLink("")}, nil
+	return map[string]string{"deviceLinkUri": c.beginLink("")}
 }
 
-func finishLink(s *Server, c *call) (any, *rpcError) {
+func (c *call) finishLink() any {
 	if !c.process.multi {
-		return nil, &rpcError{Code: codeNoMethod, Message: textNoMethod}
+		panic(&rpcError{Code: codeNoMethod, Message: textNoMethod})
 	}
-	a, err := s.awaitLink(s.stop, c.args.text("deviceLinkUri"))
+	a, err := c.awaitLink(c.stop, c.args.text("deviceLinkUri"))
 	if err != nil {
-		return nil, userError("Link request error: " + err.Error())
+		panic(userError("Link request error: " + err.Error()))
 	}
-	return map[string]any{"number": orNull(a.Number), "aci": a.ACI}, nil
+	return map[string]any{"number": orNull(a.Number), "aci": a.ACI}
 }

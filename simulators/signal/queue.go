@@ -5,6 +5,35 @@ import (
 	"slices"
 )
 
+// queues are the accounts, and what the service keeps for each until a daemon
+// acknowledges it.
+type queues struct {
+	*world
+	accounts []*account // in the order of Options.Accounts
+}
+
+// account is a number with what the service keeps for it.
+type account struct {
+	Account
+	queue   queue
+	trusts  map[string]int // the key of each person, by ACI, that the account has seen
+	limited *limit         // until a challenge is solved
+}
+
+// account finds an account by number or ACI; empty is the first. The caller holds
+// the lock.
+func (s *queues) account(id string) *account {
+	if id == "" {
+		return s.accounts[0]
+	}
+	for _, a := range s.accounts {
+		if a.Number == id || a.ACI == id {
+			return a
+		}
+	}
+	return nil
+}
+
 // queue is what the service keeps for an account until a daemon acknowledges it.
 type queue struct {
 	waiting  []*item
@@ -53,16 +82,21 @@ func (q *queue) signal() {
 	}
 }
 
-// put appends an envelope to an account's queue. The caller holds the lock.
-func (s *Server) put(a *account, e wireEntry, files []string, entry EnvelopeEntry) Ref {
-	raw, err := json.Marshal(e)
+// mustJSON encodes types of this package, which cannot fail.
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		panic("signal simulator: encode envelope: " + err.Error()) // own types only
+		panic("signal simulator: encode: " + err.Error())
 	}
-	return s.enqueue(a, raw, files, entry)
+	return raw
 }
 
-func (s *Server) enqueue(a *account, raw []byte, files []string, entry EnvelopeEntry) Ref {
+// put appends an envelope to an account's queue. The caller holds the lock.
+func (s *queues) put(a *account, e wireEntry, files []string, entry EnvelopeEntry) Ref {
+	return s.enqueue(a, mustJSON(e), files, entry)
+}
+
+func (s *queues) enqueue(a *account, raw []byte, files []string, entry EnvelopeEntry) Ref {
 	entry.ID, entry.Account, entry.Created = s.id(), a.ID(), s.opts.Now()
 	s.books.totals.Envelopes++
 	it := &item{id: entry.ID, raw: raw, source: entry.Source, files: files, entry: s.books.envelopes.Add(entry)}
@@ -72,18 +106,8 @@ func (s *Server) enqueue(a *account, raw []byte, files []string, entry EnvelopeE
 	return Ref{Account: entry.Account, ID: entry.ID}
 }
 
-// next gives the envelope to hand out, or nil. Faults may shuffle what waits or
-// leave a copy behind. The caller holds the lock.
-func (s *Server) next(a *account) *item {
-	q := &a.queue
-	if len(q.waiting) == 0 {
-		return nil
-	}
-	return q.waiting[0]
-}
-
 // noteAcked takes an envelope out of the queue. The caller holds the lock.
-func (s *Server) noteAcked(a *account, id int64, process int) {
+func (s *daemons) noteAcked(a *account, id int64, process int) {
 	i := slices.IndexFunc(a.queue.waiting, func(it *item) bool { return it.id == id })
 	if i < 0 {
 		return

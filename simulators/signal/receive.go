@@ -30,7 +30,7 @@ type handBack struct {
 
 // serveQueue hands an account's envelopes out, each after the one before it was
 // acknowledged.
-func (s *Server) serveQueue(w http.ResponseWriter, r *http.Request) {
+func (s *daemons) serveQueue(w http.ResponseWriter, r *http.Request) {
 	s.links.Add(1)
 	defer s.links.Done()
 	n, _ := strconv.Atoi(r.URL.Query().Get("process"))
@@ -90,14 +90,13 @@ func (s *Server) serveQueue(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case <-closed:
-	case <-p.gone:
-	case <-s.stop.Done():
+	case <-p.life.Done():
 	}
 }
 
 // succeed takes the place of the connection that was served so far, once that has
 // said everything. It is false when the server ends meanwhile.
-func (s *Server) succeed(a *account, rec *receiver) bool {
+func (s *daemons) succeed(a *account, rec *receiver) bool {
 	for {
 		s.mu.Lock()
 		old := a.queue.receiver
@@ -117,7 +116,7 @@ func (s *Server) succeed(a *account, rec *receiver) bool {
 	}
 }
 
-func (s *Server) handAll(l *lines, p *process, a *account, rec *receiver, acked, closed <-chan struct{}) {
+func (s *daemons) handAll(l *lines, p *process, a *account, rec *receiver, acked, closed <-chan struct{}) {
 	for {
 		s.mu.Lock()
 		out := s.handOut(p, a)
@@ -128,8 +127,7 @@ func (s *Server) handAll(l *lines, p *process, a *account, rec *receiver, acked,
 				continue
 			case <-closed:
 			case <-rec.ousted:
-			case <-p.gone:
-			case <-s.stop.Done():
+			case <-p.life.Done():
 			}
 			return
 		}
@@ -142,20 +140,18 @@ func (s *Server) handAll(l *lines, p *process, a *account, rec *receiver, acked,
 			return
 		case <-rec.ousted:
 			return
-		case <-p.gone:
-			return
-		case <-s.stop.Done():
+		case <-p.life.Done():
 			return
 		}
 	}
 }
 
 // handOut makes the line for the next envelope, or nil. The caller holds the lock.
-func (s *Server) handOut(p *process, a *account) *handOut {
-	it := s.next(a)
-	if it == nil {
+func (s *daemons) handOut(p *process, a *account) *handOut {
+	if len(a.queue.waiting) == 0 {
 		return nil
 	}
+	it := a.queue.waiting[0]
 	it.entry.Handed++
 	out := &handOut{ID: it.id, Entry: it.raw, Source: it.source, Files: it.files, Exception: it.broken}
 	if it.broken == nil && s.draw(a, onQueue, "", it.about(), Broken) != nil {
@@ -173,8 +169,8 @@ func (s *Server) handOut(p *process, a *account) *handOut {
 
 // isSealed tells whether an envelope hides its sender and has no GUID, as all do but
 // those of people who are not sealed senders. The caller holds the lock.
-func (s *Server) isSealed(it *item) bool {
-	who := s.people[it.source]
+func (s *chats) isSealed(it *item) bool {
+	who := s.known[it.source]
 	return !s.opts.ServerGUID && it.entry.Kind != "raw" && (who == nil || !who.Unsealed)
 }
 
@@ -187,8 +183,8 @@ func undecryptable() *wireException {
 
 // trusts tells whether the account takes the sender's key, and remembers the first
 // that it sees. The caller holds the lock.
-func (s *Server) trusts(p *process, a *account, aci string) bool {
-	who := s.people[aci]
+func (s *chats) trusts(p *process, a *account, aci string) bool {
+	who := s.known[aci]
 	if who == nil {
 		return true
 	}
@@ -201,7 +197,7 @@ func (s *Server) trusts(p *process, a *account, aci string) bool {
 }
 
 // noteHandled books what a daemon did with an envelope.
-func (s *Server) noteHandled(b handBack) {
+func (s *daemons) noteHandled(b handBack) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.books.totals.Handled++

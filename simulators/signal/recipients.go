@@ -15,7 +15,7 @@ type target struct {
 
 // lookup gives the ACI of whom an identifier names, or the identifier if nobody is
 // known under it; empty for one that is none.
-func (s *Server) lookup(id string) string {
+func (s *chats) lookup(id string) string {
 	switch {
 	case strings.HasPrefix(id, "PNI:"):
 		id = id[len("PNI:"):]
@@ -23,7 +23,7 @@ func (s *Server) lookup(id string) string {
 	case aciShape.MatchString(strings.ToLower(id)):
 		return strings.ToLower(id)
 	case numberShape.MatchString(id):
-		for aci, p := range s.people {
+		for aci, p := range s.known {
 			if p.Number == id {
 				return aci
 			}
@@ -39,80 +39,71 @@ func (s *Server) lookup(id string) string {
 }
 
 // recipient reads one identifier as signal-cli does.
-func (s *Server) recipient(id string) (address, *rpcError) {
+func (s *chats) recipient(id string) address {
 	aci := s.lookup(id)
 	switch {
 	case aci == "":
-		return address{}, userError(fmt.Sprintf("Invalid phone number '%s': The string supplied is not a valid phone number.", id))
+		panic(userError(fmt.Sprintf("Invalid phone number '%s': The string supplied is not a valid phone number.", id)))
 	case !aciShape.MatchString(aci):
-		return address{Number: aci}, nil
+		return address{Number: aci}
 	}
 	a := s.addressOf(aci)
 	if numberShape.MatchString(id) {
 		a.Number = id // the account knows it by now
 	}
-	return a, nil
+	return a
 }
 
 // targets reads whom a call is for: recipients, oneself among them, and groups. The
 // caller holds the lock.
-func (s *Server) targets(c *call) ([]target, *rpcError) {
+func (c *call) targets() []target {
 	var out []target
 	for _, id := range c.args.list("recipient") {
-		a, refused := s.recipient(id)
-		if refused != nil {
-			return nil, refused
-		}
+		a := c.recipient(id)
 		if a.ACI == c.account.ACI || a.Number != "" && a.Number == c.account.Number {
 			me := address{ACI: c.account.ACI, Number: c.account.Number}
-			out = append(out, target{place: place{chat: s.direct(c.account, me.ACI)}, self: true, to: []address{me}})
+			out = append(out, target{place: place{chat: c.direct(c.account, me.ACI)}, self: true, to: []address{me}})
 			continue
 		}
 		t := target{to: []address{a}}
 		if a.ACI != "" {
-			t.place = place{chat: s.direct(c.account, a.ACI)}
+			t.place = place{chat: c.direct(c.account, a.ACI)}
 		}
 		out = append(out, t)
 	}
 	for _, id := range c.args.list("groupId") {
-		t, refused := s.groupTarget(c, id)
-		if refused != nil {
-			return nil, refused
-		}
+		t := c.groupTarget(id)
 		out = append(out, t)
 	}
 	if len(out) == 0 {
-		return nil, userError("No recipients given")
+		panic(userError("No recipients given"))
 	}
-	return out, nil
+	return out
 }
 
-func (s *Server) groupOf(id string) (*group, *rpcError) {
+func (s *chats) groupOf(id string) *group {
 	if _, err := base64.StdEncoding.DecodeString(id); err != nil {
-		return nil, userError(fmt.Sprintf("Invalid group id: Failed to decode groupId (must be base64) \"%s\": %s", id, err))
+		panic(userError(fmt.Sprintf("Invalid group id: Failed to decode groupId (must be base64) \"%s\": %s", id, err)))
 	}
 	g := s.groups[id]
 	if g == nil {
-		return nil, userError("Group not found: " + id)
+		panic(userError("Group not found: " + id))
 	}
-	return g, nil
+	return g
 }
 
-func (s *Server) groupTarget(c *call, id string) (target, *rpcError) {
-	g, refused := s.groupOf(id)
-	if refused != nil {
-		return target{}, refused
-	}
+func (c *call) groupTarget(id string) target {
+	g := c.groupOf(id)
 	if !g.has(c.account.ACI) {
-		return target{}, userError(fmt.Sprintf("User is not a member in group: %s (%s)", g.name, g.id))
+		panic(userError(fmt.Sprintf("User is not a member in group: %s (%s)", g.name, g.id)))
 	}
-	t := target{place: s.groupPlace(g, c.account.ACI)}
+	t := target{place: c.groupPlace(g, c.account.ACI)}
 	for _, m := range g.members {
 		if m != c.account.ACI {
-			t.to = append(t.to, s.addressOf(m))
+			t.to = append(t.to, c.addressOf(m))
 		}
 	}
-	return t, nil
+	return t
 }
 
 // name is how the books call the chat.

@@ -47,7 +47,7 @@ type wireResults struct {
 }
 
 // limit begins a rate limit. The caller holds the lock.
-func (s *Server) limit(a *account, after int) {
+func (s *queues) limit(a *account, after int) {
 	if a.limited == nil {
 		a.limited = &limit{token: fmt.Sprintf("challenge-%08x-%d", s.rng.Uint32(), s.id()), after: -1}
 	}
@@ -57,10 +57,10 @@ func (s *Server) limit(a *account, after int) {
 }
 
 // result decides for one recipient. The caller holds the lock.
-func (s *Server) result(c *call, to address) wireResult {
+func (c *call) result(to address) wireResult {
 	r := wireResult{RecipientAddress: to.wire(), Type: resultSuccess}
-	who := s.people[to.ACI]
-	struck := c.fault != nil && (c.fault.Chat == "" || slices.Contains([]string{to.ACI, to.Number}, c.fault.Chat) || !s.isPerson(c.fault.Chat))
+	who := c.known[to.ACI]
+	struck := c.fault != nil && (c.fault.Chat == "" || slices.Contains([]string{to.ACI, to.Number}, c.fault.Chat) || !isPerson(c.fault.Chat))
 	switch {
 	case c.account.limited != nil:
 		r.Type, r.Token, r.RetryAfterSeconds = resultRateLimit, c.account.limited.token, &c.account.limited.after
@@ -72,32 +72,28 @@ func (s *Server) result(c *call, to address) wireResult {
 		r.Type = resultNetwork
 	case struck && c.fault.Trouble == PreKeyFailure:
 		r.Type = resultPreKey
-	case s.isAccount(to.ACI):
+	case c.accountByACI(to.ACI) != nil:
 	case who == nil || who.gone:
 		r.Type = resultUnregistered
-	case !s.trusts(c.process, c.account, to.ACI):
+	case !c.trusts(c.process, c.account, to.ACI):
 		r.Type = resultIdentity
 	}
 	return r
 }
 
 // isPerson tells an ACI or a number from a group's id.
-func (s *Server) isPerson(id string) bool {
+func isPerson(id string) bool {
 	return aciShape.MatchString(id) || numberShape.MatchString(id)
 }
 
-func (s *Server) isAccount(aci string) bool {
-	return slices.ContainsFunc(s.accounts, func(a *account) bool { return a.ACI == aci })
-}
-
-// overallError is the error of a call in which nobody was reached, or nil. What failed
+// checked gives the results, or refuses a call in which nobody was reached. What failed
 // for some stands only in the results.
-func overallError(w wireResults) *rpcError {
+func (w wireResults) checked() wireResults {
 	only := func(kind string) bool {
 		return !slices.ContainsFunc(w.Results, func(r wireResult) bool { return r.Type != kind })
 	}
-	if len(w.Results) == 0 || slices.ContainsFunc(w.Results, func(r wireResult) bool { return r.Type == resultSuccess }) {
-		return nil
+	if reachedAny(w.Results) {
+		return w
 	}
 	e := userError("Failed to send message")
 	switch {
@@ -107,5 +103,5 @@ func overallError(w wireResults) *rpcError {
 		e = &rpcError{Code: codeRateLimit, Message: "Failed to send message due to rate limiting"}
 	}
 	e.Data = map[string]any{"response": w}
-	return e
+	panic(e)
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+
+	"parley/simulators/internal/stage"
 )
 
 // wireRequest is a JSON-RPC request or notification.
@@ -116,42 +118,44 @@ func (d *Daemon) answerOne(ctx context.Context, from rpcClient, text []byte) (*w
 		return failure(codeRequest, "Cannot deserialize params: neither an object nor an array", q.ID), ""
 	}
 	d.debug("JsonRpcReader", "Received json rpc request, method: "+*q.Method)
-	result, refused, trouble := d.run(ctx, from, *q.Method, q.Params)
+	r := &wireResponse{JSONRPC: "2.0", ID: q.ID}
+	var trouble Trouble
+	refused, _ := stage.Refused[rpcError](func() { r.Result, r.Error, trouble = d.run(ctx, from, *q.Method, q.Params) })
+	if refused != nil {
+		r.Error = refused
+	}
 	if q.ID == nil || string(q.ID) == "null" {
 		return nil, trouble
 	}
-	if refused != nil {
-		return &wireResponse{JSONRPC: "2.0", Error: refused, ID: q.ID}, trouble
-	}
-	return &wireResponse{JSONRPC: "2.0", Result: result, ID: q.ID}, trouble
+	return r, trouble
 }
 
 // run finds the account and runs the method: the daemon's own, or one of the
-// world.
+// world. A trouble may come with an error, too.
 func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw json.RawMessage) (json.RawMessage, *rpcError, Trouble) {
 	args := params{}
 	if len(raw) > 0 && raw[0] == '{' {
 		var err error
 		if args, err = readParams(raw); err != nil {
-			return nil, &rpcError{Code: codeRequest, Message: err.Error()}, ""
+			panic(&rpcError{Code: codeRequest, Message: err.Error()})
 		}
 	}
 	m := d.soleAccount()
 	if m == nil {
 		if id := args.text("account"); id != "" {
 			if m = d.manager(id); m == nil {
-				return nil, &rpcError{Code: codeParams, Message: textNoAccount}, ""
+				panic(&rpcError{Code: codeParams, Message: textNoAccount})
 			}
 		}
 	}
 	switch method {
 	case "subscribeReceive", "unsubscribeReceive":
-		return d.subscription(from, m, method, args, raw)
+		return d.subscription(from, m, method, args, raw), nil, ""
 	case "getAttachment":
 		if m == nil {
-			return nil, &rpcError{Code: codeParams, Message: textNeedsOne}, ""
+			panic(&rpcError{Code: codeParams, Message: textNeedsOne})
 		}
-		return d.getAttachment(args)
+		return d.getAttachment(args), nil, ""
 	}
 	q := callRequest{Process: d.hello.Process, Transport: from.transport, Method: method, Params: raw}
 	if len(raw) > 0 && raw[0] == '[' {
@@ -163,74 +167,65 @@ func (d *Daemon) run(ctx context.Context, from rpcClient, method string, raw jso
 	if wd, err := os.Getwd(); err == nil {
 		q.Dir = wd
 	}
-	a, result, err := d.link.call(ctx, q)
+	result, refused, trouble, err := d.link.call(ctx, q)
 	if err != nil {
-		return nil, &rpcError{Code: codeIO, Message: err.Error()}, ""
+		panic(&rpcError{Code: codeIO, Message: err.Error()})
 	}
-	if a.Trouble == KilledBefore || a.Trouble == KilledAfter {
+	switch trouble {
+	case KilledBefore, KilledAfter:
 		d.crash()
-	}
-	if a.Trouble == Hung {
+	case Hung:
 		d.hang(true)
 	}
-	if method == "trust" && a.Error == nil && m != nil {
-		m.retry(ctx)
+	if method == "trust" && refused == nil && m != nil && m.isReceiving() {
+		m.replay(ctx) // what was kept because its sender was not trusted
 	}
-	return result, a.Error, a.Trouble
+	return result, refused, trouble
 }
 
-// retry replays what was kept because its sender was not trusted.
-func (m *manager) retry(ctx context.Context) {
-	if m.isReceiving() {
-		m.replay(ctx)
-	}
-}
-
-func (d *Daemon) subscription(from rpcClient, m *manager, method string, args params, raw json.RawMessage) (json.RawMessage, *rpcError, Trouble) {
+func (d *Daemon) subscription(from rpcClient, m *manager, method string, args params, raw json.RawMessage) json.RawMessage {
 	if from.subscribe == nil {
-		return nil, &rpcError{Code: codeNoMethod, Message: textNoMethod}, ""
+		panic(&rpcError{Code: codeNoMethod, Message: textNoMethod})
 	}
 	if method == "subscribeReceive" {
 		managers := d.managers
 		if m != nil {
 			managers = []*manager{m}
 		}
-		return encode(from.subscribe(managers)), nil, ""
+		return encode(from.subscribe(managers))
 	}
 	var ids []int
-	id, refused := args.number("subscription")
+	id := args.number("subscription")
 	switch {
-	case refused != nil:
-		return nil, refused, ""
 	case len(raw) > 0 && raw[0] == '[':
 		if err := json.Unmarshal(raw, &ids); err != nil || len(ids) == 0 {
-			return nil, userError("Unknown subscription id"), ""
+			panic(userError("Unknown subscription id"))
 		}
 		id = int64(ids[0])
 	case !args.has("subscription"):
-		return nil, userError("Missing subscription parameter with subscription id"), ""
+		panic(userError("Missing subscription parameter with subscription id"))
 	}
 	if !from.unsubscribe(int(id)) {
-		return nil, userError("Unknown subscription id"), ""
+		panic(userError("Unknown subscription id"))
 	}
-	return json.RawMessage("{}"), nil, ""
+	return json.RawMessage("{}")
 }
 
 // getAttachment reads a file from the folder.
-func (d *Daemon) getAttachment(args params) (json.RawMessage, *rpcError, Trouble) {
+func (d *Daemon) getAttachment(args params) json.RawMessage {
 	id := args.text("id")
 	switch {
 	case id == "":
-		return nil, userError("No attachment id given"), ""
+		panic(userError("No attachment id given"))
 	case d.dir == nil:
-		return nil, userError("Could not find attachment with ID: " + id), ""
+		panic(userError("Could not find attachment with ID: " + id))
 	}
 	data, err := os.ReadFile(d.dir.attachment(id))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, userError("Could not find attachment with ID: " + id), ""
+		panic(userError("Could not find attachment with ID: " + id))
 	}
 	if err != nil {
-		return nil, &rpcError{Code: codeInternal, Message: "An error occurred reading attachment with ID: " + id}, ""
+		panic(internalError("An error occurred reading attachment with ID: " + id))
 	}
-	return encode(map[string][]byte{"data": data}), nil, ""
+	return encode(map[string][]byte{"data": data})
 }

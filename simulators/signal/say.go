@@ -15,6 +15,13 @@ var (
 	errAbsent    = errors.New("not a member of the group")
 )
 
+// people are those who write, and all that they and their devices do.
+type people struct {
+	*world
+	*chats
+	*fileStore
+}
+
 // longText is how many bytes of a text travel in the message itself; a longer one
 // is an attachment.
 const longText = 2000
@@ -24,7 +31,7 @@ const longTextType = "text/x-signal-plain"
 
 // Say lets p write into a chat. People and groups are known from their first
 // appearance on; a new group has every account in it.
-func (s *Server) Say(chat Chat, p Person, text string, o SayOptions) (ActionResult, error) {
+func (s *people) Say(chat Chat, p Person, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pl, err := s.placeOf(chat, p)
@@ -54,7 +61,7 @@ func kindOf(d *wireData) string {
 }
 
 // compose makes the data message, and gives the text as it stands in it.
-func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireData, string, []string, error) {
+func (s *people) compose(pl place, at int64, text string, o SayOptions) (*wireData, string, []string, error) {
 	d := s.data(pl, at)
 	text, mentions, err := s.mention(text, o.Mentions)
 	if err != nil {
@@ -98,7 +105,7 @@ func (s *Server) compose(pl place, at int64, text string, o SayOptions) (*wireDa
 }
 
 // data is the data message that says nothing yet.
-func (s *Server) data(pl place, at int64) *wireData {
+func (s *chats) data(pl place, at int64) *wireData {
 	d := &wireData{Timestamp: at, ExpiresInSeconds: pl.chat.timer, ViewOnce: new(bool)}
 	if s.opts.isAtLeast014() {
 		d.IsExpirationUpdate = new(bool)
@@ -118,7 +125,7 @@ func truncate(text string, n int) string {
 }
 
 // mention puts the replacement character in the place of each name.
-func (s *Server) mention(text string, ms []Mention) (string, []wireMention, error) {
+func (s *people) mention(text string, ms []Mention) (string, []wireMention, error) {
 	var out []wireMention
 	for _, m := range ms {
 		i := strings.Index(text, m.Name)
@@ -139,7 +146,7 @@ func (s *Server) mention(text string, ms []Mention) (string, []wireMention, erro
 	return text, out, nil
 }
 
-func (s *Server) quote(c *conversation, q Quote) *wireQuote {
+func (s *chats) quote(c *conversation, q Quote) *wireQuote {
 	text := q.Text
 	if m := c.find(msgKey{q.Author, q.Timestamp}); m != nil && text == "" && !m.deleted {
 		text = m.text
@@ -153,7 +160,7 @@ func (s *Server) quote(c *conversation, q Quote) *wireQuote {
 
 // Edit lets the author change a message; target is the timestamp of its first or
 // its newest version. The edit has a timestamp of its own.
-func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (ActionResult, error) {
+func (s *people) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pl, err := s.placeOf(chat, p)
@@ -181,7 +188,7 @@ func (s *Server) Edit(chat Chat, p Person, target int64, text string, o SayOptio
 }
 
 // Delete lets the author delete a message for everybody.
-func (s *Server) Delete(chat Chat, p Person, target int64) (ActionResult, error) {
+func (s *people) Delete(chat Chat, p Person, target int64) (ActionResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pl, err := s.placeOf(chat, p)
@@ -200,7 +207,7 @@ func (s *Server) Delete(chat Chat, p Person, target int64) (ActionResult, error)
 }
 
 // tell puts an envelope from p into the queue of everybody in the place.
-func (s *Server) tell(pl place, p Person, at int64, files []string, entry EnvelopeEntry, fill func(*wireEnvelope)) ActionResult {
+func (s *chats) tell(pl place, p Person, at int64, files []string, entry EnvelopeEntry, fill func(*wireEnvelope)) ActionResult {
 	said := ActionResult{Timestamp: at, Author: p.ACI}
 	for _, a := range pl.audience {
 		e := s.envelope(p, at)
@@ -216,7 +223,7 @@ func (s *Server) tell(pl place, p Person, at int64, files []string, entry Envelo
 }
 
 // envelope is one from p that holds nothing yet.
-func (s *Server) envelope(p Person, at int64) *wireEnvelope {
+func (s *chats) envelope(p Person, at int64) *wireEnvelope {
 	a := p.address()
 	device := max(p.Device, 1)
 	return &wireEnvelope{

@@ -16,43 +16,31 @@ type outgoing struct {
 
 var rangeShape = regexp.MustCompile(`^([0-9]+):([0-9]+):(.+)$`)
 
-func send(s *Server, c *call) (any, *rpcError) {
-	out, refused := s.outgoing(c)
-	if refused != nil {
-		return nil, refused
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	targets, refused := s.targets(c)
-	if refused != nil {
-		return nil, refused
-	}
-	at := s.stamp()
-	out.version.Timestamp, out.version.At = at, s.opts.Now()
+func (c *call) send() any {
+	files := c.attachments()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.outgoing(files)
+	targets := c.targets()
+	at := c.stamp()
+	out.version.Timestamp, out.version.At = at, c.opts.Now()
 	w := wireResults{Timestamp: at, Results: []wireResult{}}
 	for _, t := range targets {
-		results := s.resultsOf(c, t)
+		results := c.resultsOf(t)
 		w.Results = append(w.Results, results...)
-		s.deliver(c, t, out, results)
+		c.deliver(t, out, results)
 	}
-	s.books.Notify()
-	return finished(w)
-}
-
-func finished(w wireResults) (any, *rpcError) {
-	if e := overallError(w); e != nil {
-		return nil, e
-	}
-	return w, nil
+	c.books.Notify()
+	return w.checked()
 }
 
 // resultsOf decides for everybody in a target. The caller holds the lock.
-func (s *Server) resultsOf(c *call, t target) []wireResult {
+func (c *call) resultsOf(t target) []wireResult {
 	out := make([]wireResult, 0, len(t.to))
 	for _, a := range t.to {
 		r := wireResult{RecipientAddress: a.wire(), Type: resultSuccess}
 		if !t.self {
-			r = s.result(c, a)
+			r = c.result(a)
 		}
 		if t.place.group != nil {
 			r.GroupID = t.place.group.id
@@ -69,7 +57,7 @@ func reachedAny(results []wireResult) bool {
 }
 
 // deliver lets people see the message, and books it. The caller holds the lock.
-func (s *Server) deliver(c *call, t target, out outgoing, results []wireResult) {
+func (c *call) deliver(t target, out outgoing, results []wireResult) {
 	if !reachedAny(results) {
 		return
 	}
@@ -78,119 +66,90 @@ func (s *Server) deliver(c *call, t target, out outgoing, results []wireResult) 
 	if out.edit != 0 {
 		m := chat.find(msgKey{c.account.ACI, out.edit})
 		if m == nil || m.own == nil || m.deleted {
-			s.books.totals.StrayEdits++
+			c.books.totals.StrayEdits++
 			return
 		}
-		s.books.totals.Edited++
+		c.books.totals.Edited++
 		m.own.Versions = append(m.own.Versions, out.version)
 		m.text, m.latest = out.version.Text, out.version.Timestamp
 		chat.messages[msgKey{c.account.ACI, out.version.Timestamp}] = m
 		c.touched = append(c.touched, m.own)
 		h.Kind, h.Target = "edited", m.own.Timestamp
 	} else {
-		entry := s.books.messages.Add(MessageEntry{
+		entry := c.books.messages.Add(MessageEntry{
 			Account: c.account.ID(), Chat: t.name(), Timestamp: out.version.Timestamp, Quote: out.quote,
 			ExpiresIn: chat.timer, Versions: []Version{out.version}, Results: map[string]string{}, Process: c.process.n,
 		})
 		for i, r := range results {
 			entry.Results[nameOf(t.to[i])] = r.Type
 		}
-		s.books.totals.Sent++
+		c.books.totals.Sent++
 		chat.add(msgKey{c.account.ACI, out.version.Timestamp}, &storedMessage{text: out.version.Text, own: entry})
 		c.touched = append(c.touched, entry)
 	}
-	s.show(h)
-	s.propagate(c, t, out, results)
+	c.show(h)
+	c.propagate(t, out, results)
 }
 
 func nameOf(a address) string { return cmp.Or(a.ACI, a.Number) }
 
-// outgoing reads what a send says.
-func (s *Server) outgoing(c *call) (outgoing, *rpcError) {
+// outgoing reads what a send with these files says.
+func (c *call) outgoing(files []AttachmentSent) outgoing {
 	var o outgoing
 	v := &o.version
 	v.Text = c.args.text("message")
 	v.LongText = len(v.Text) > longText
-	var refused *rpcError
-	if v.Styles, refused = styles(c.args.list("textStyle")); refused != nil {
-		return o, refused
-	}
-	if v.Mentions, refused = s.mentions(c.args.list("mention")); refused != nil {
-		return o, refused
-	}
-	if o.edit, refused = c.args.number("editTimestamp"); refused != nil {
-		return o, refused
-	}
-	if v.Attachments, refused = s.attachments(c); refused != nil {
-		return o, refused
-	}
-	quoted, refused := c.args.number("quoteTimestamp")
-	if refused != nil {
-		return o, refused
-	}
-	if quoted != 0 {
-		s.mu.Lock()
-		author, refused := s.recipient(c.args.text("quoteAuthor"))
-		s.mu.Unlock()
-		if refused != nil {
-			return o, refused
-		}
+	v.Styles = styles(c.args.list("textStyle"))
+	v.Mentions = c.mentions(c.args.list("mention"))
+	o.edit = c.args.number("editTimestamp")
+	v.Attachments = files
+	if quoted := c.args.number("quoteTimestamp"); quoted != 0 {
+		author := c.recipient(c.args.text("quoteAuthor"))
 		o.quote = &Quote{Timestamp: quoted, Author: nameOf(author), Text: c.args.text("quoteMessage")}
 	}
 	if v.Text == "" && len(v.Attachments) == 0 && !c.args.has("sticker") && o.quote == nil {
-		return o, userError("Sending empty message is not allowed, either a message, attachment or sticker must be given.")
+		panic(userError("Sending empty message is not allowed, either a message, attachment or sticker must be given."))
 	}
-	return o, nil
+	return o
 }
 
-func styles(specs []string) ([]Style, *rpcError) {
+func styles(specs []string) []Style {
 	var out []Style
 	for _, spec := range specs {
 		m := rangeShape.FindStringSubmatch(spec)
 		if m == nil {
-			return nil, userError("Invalid textStyle syntax (" + spec + ") expected 'start:length:STYLE'")
+			panic(userError("Invalid textStyle syntax (" + spec + ") expected 'start:length:STYLE'"))
 		}
 		if !slices.Contains([]string{"BOLD", "ITALIC", "SPOILER", "STRIKETHROUGH", "MONOSPACE", "NONE"}, m[3]) {
-			return nil, userError("Invalid style: " + m[3])
+			panic(userError("Invalid style: " + m[3]))
 		}
-		start, length, refused := numbers(m)
-		if refused != nil {
-			return nil, refused
-		}
+		start, length := numbers(m)
 		out = append(out, Style{Style: m[3], Start: start, Length: length})
 	}
-	return out, nil
+	return out
 }
 
-func (s *Server) mentions(specs []string) ([]MentionEntry, *rpcError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *call) mentions(specs []string) []MentionEntry {
 	var out []MentionEntry
 	for _, spec := range specs {
 		m := rangeShape.FindStringSubmatch(spec)
 		if m == nil {
-			return nil, userError("Invalid mention syntax (" + spec + ") expected 'start:length:recipientNumber'")
+			panic(userError("Invalid mention syntax (" + spec + ") expected 'start:length:recipientNumber'"))
 		}
-		a, refused := s.recipient(m[3])
-		if refused != nil {
-			return nil, refused
-		}
-		start, length, refused := numbers(m)
-		if refused != nil {
-			return nil, refused
-		}
+		a := c.recipient(m[3])
+		start, length := numbers(m)
 		out = append(out, MentionEntry{ACI: nameOf(a), Start: start, Length: length})
 	}
-	return out, nil
+	return out
 }
 
-func numbers(m []string) (start, length int, refused *rpcError) {
+func numbers(m []string) (start, length int) {
 	start, err := strconv.Atoi(m[1])
 	if err == nil {
 		length, err = strconv.Atoi(m[2])
 	}
 	if err != nil || start > 1<<31-1 || length > 1<<31-1 {
-		return 0, 0, &rpcError{Code: codeInternal, Message: "For input string: \"" + m[1] + "\""}
+		panic(internalError("For input string: \"" + m[1] + "\""))
 	}
-	return start, length, nil
+	return start, length
 }

@@ -19,41 +19,35 @@ type (
 
 // Server is the world: people, conversations, and what the service keeps for each
 // account. Its methods may be called concurrently. Listen, Close and URL, where
-// daemons and the control interface connect, are those of [stage.Life], Watch is
-// that of [stage.Audience]. URL is not signal-cli's: that is the daemon's.
+// daemons and the control interface connect, are those of [stage.Life], Books, Totals
+// and Await those of [stage.Records], Watch is that of [stage.Audience], Plan that of
+// [stage.Plans]. URL is not signal-cli's: that is the daemon's. What people do are the
+// methods of people, what accounts do those of a call.
 type Server struct {
 	*lifetime
 	records
+	*world
+	*queues
+	*chats
+	*fileStore
+	*people
+	*daemons
+}
+
+// world is what every part of the server shares: the lock, the clock, the books, the
+// faults that are planned.
+type world struct {
 	watchers
 	plans
 	opts Options
+	stop context.Context // ends when Run does
 
-	stop     context.Context // ends when Run does
-	links    sync.WaitGroup  // hijacked connections
-	contents contents
-
-	changes    stage.Change
-	mu         sync.Mutex // guards everything below; never held while writing to a client
-	rng        *rand.Rand
-	accounts   []*account // in the order of Options.Accounts
-	people     map[string]*person
-	chats      map[chatKey]*conversation
-	groups     map[string]*group
-	files      map[string]*storedFile
-	books      *books
-	processes  map[int]*process
-	provisions map[string]*provision // by address
-	lastStamp  int64                 // the newest timestamp given to anything
-	lastID     int64                 // envelopes, files, tokens
-	lastProc   int
-}
-
-// account is a number with what the service keeps for it.
-type account struct {
-	Account
-	queue   queue
-	trusts  map[string]int // the key of each person, by ACI, that the account has seen
-	limited *limit         // until a challenge is solved
+	changes   stage.Change
+	mu        sync.Mutex // guards everything below and in the parts; never held while writing to a client
+	rng       *rand.Rand
+	books     *books
+	lastStamp int64 // the newest timestamp given to anything
+	lastID    int64 // envelopes, files, tokens
 }
 
 // person is somebody, and what the service says about them.
@@ -73,9 +67,13 @@ func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("signal simulator: %w", err)
 	}
-	s := &Server{opts: o}
-	s.lifetime, s.stop = stage.NewLife("signal simulator", o.Addr)
-	s.records = stage.NewRecords(&s.mu, &s.changes, s.book, func() Totals { return s.books.totals })
+	w := &world{opts: o}
+	s := &Server{world: w, queues: &queues{world: w}, fileStore: &fileStore{world: w}}
+	s.chats = &chats{world: w, queues: s.queues}
+	s.people = &people{world: w, chats: s.chats, fileStore: s.fileStore}
+	s.daemons = &daemons{world: w, chats: s.chats}
+	s.lifetime, w.stop = stage.NewLife("signal simulator", o.Addr)
+	s.records = stage.NewRecords(&w.mu, &w.changes, s.book, func() Totals { return w.books.totals })
 	s.reset()
 	return s, nil
 }
@@ -90,8 +88,8 @@ func (s *Server) reset() {
 	for _, a := range s.opts.Accounts {
 		s.accounts = append(s.accounts, &account{Account: a, trusts: map[string]int{}})
 	}
-	s.people, s.chats, s.groups = map[string]*person{}, map[chatKey]*conversation{}, map[string]*group{}
-	s.files, s.processes, s.provisions = map[string]*storedFile{}, map[int]*process{}, map[string]*provision{}
+	s.known, s.talks, s.groups = map[string]*person{}, map[chatKey]*conversation{}, map[string]*group{}
+	s.stored, s.processes, s.provisions = map[string]*storedFile{}, map[int]*process{}, map[string]*provision{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Notify()
 	stage.Clear(&s.plans)
@@ -122,28 +120,14 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// account finds an account by number or ACI; empty is the first. The caller holds
-// the lock.
-func (s *Server) account(id string) *account {
-	if id == "" {
-		return s.accounts[0]
-	}
-	for _, a := range s.accounts {
-		if a.Number == id || a.ACI == id {
-			return a
-		}
-	}
-	return nil
-}
-
-func (s *Server) id() int64 {
-	s.lastID++
-	return s.lastID
+func (w *world) id() int64 {
+	w.lastID++
+	return w.lastID
 }
 
 // stamp gives the next timestamp: milliseconds, and no two are equal, because
 // together with the author they are the id of a message.
-func (s *Server) stamp() int64 {
-	s.lastStamp = max(s.opts.Now().UnixMilli(), s.lastStamp+1)
-	return s.lastStamp
+func (w *world) stamp() int64 {
+	w.lastStamp = max(w.opts.Now().UnixMilli(), w.lastStamp+1)
+	return w.lastStamp
 }

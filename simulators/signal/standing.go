@@ -4,7 +4,7 @@ import "fmt"
 
 // Meet makes somebody known to the service, so that accounts can write to them
 // first. Who is known already keeps what was said.
-func (s *Server) Meet(p Person) error {
+func (s *people) Meet(p Person) error {
 	if err := checkIDs(p.ACI, p.Number); err != nil {
 		return fmt.Errorf("meet: %w", err)
 	}
@@ -16,16 +16,16 @@ func (s *Server) Meet(p Person) error {
 
 // Reinstall gives p a new key, as a new telephone does: until an account trusts it,
 // what p writes stays in the daemon's cache, and what is sent to p fails.
-func (s *Server) Reinstall(p Person) error {
+func (s *people) Reinstall(p Person) error {
 	return s.changePerson("reinstall", p, func(who *person) { who.key++ })
 }
 
 // SetRegistered lets p leave Signal, or come back.
-func (s *Server) SetRegistered(p Person, registered bool) error {
+func (s *people) SetRegistered(p Person, registered bool) error {
 	return s.changePerson("set registered", p, func(who *person) { who.gone = !registered })
 }
 
-func (s *Server) changePerson(what string, p Person, do func(*person)) error {
+func (s *people) changePerson(what string, p Person, do func(*person)) error {
 	if err := checkIDs(p.ACI, p.Number); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -36,7 +36,7 @@ func (s *Server) changePerson(what string, p Person, do func(*person)) error {
 }
 
 // Limit begins a rate limit of the account and gives the token of its challenge.
-func (s *Server) Limit(account string, retryAfter int) (string, error) {
+func (s *queues) Limit(account string, retryAfter int) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(account)
@@ -49,7 +49,7 @@ func (s *Server) Limit(account string, retryAfter int) (string, error) {
 
 // SetVersion says what the daemons are that are started from now on, as if another
 // signal-cli had been installed.
-func (s *Server) SetVersion(version string) error {
+func (s *daemons) SetVersion(version string) error {
 	if !versionShape.MatchString(version) {
 		return fmt.Errorf("set the version: %w: %q", errVersion, version)
 	}
@@ -59,7 +59,7 @@ func (s *Server) SetVersion(version string) error {
 	return nil
 }
 
-func (s *Server) version() string {
+func (s *daemons) version() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opts.Version

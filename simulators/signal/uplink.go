@@ -72,30 +72,31 @@ func (u *uplink) live(ctx context.Context, o DaemonOptions) (*life, error) {
 	return l, nil
 }
 
-// call posts a method call. The answer's Result is raw JSON.
-func (u *uplink) call(ctx context.Context, q callRequest) (callAnswer, json.RawMessage, error) {
-	body, err := json.Marshal(q)
+// call posts a method call. The answer's result is raw JSON.
+func (u *uplink) call(ctx context.Context, q callRequest) (result json.RawMessage, refused *rpcError, t Trouble, err error) {
+	a := callAnswer{Result: &result}
+	res, err := u.ask(ctx, http.MethodPost, "/link/call", bytes.NewReader(mustJSON(q)))
 	if err != nil {
-		return callAnswer{}, nil, fmt.Errorf("encode the call: %w", err)
+		return nil, nil, "", err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.base+"/link/call", bytes.NewReader(body))
+	defer func() { _ = res.Body.Close() }()
+	if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
+		return nil, nil, "", fmt.Errorf("%w: %s: %w", errLink, res.Status, err)
+	}
+	return result, a.Error, a.Trouble, nil
+}
+
+// ask sends a request, whose answer the caller closes.
+func (u *uplink) ask(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, u.base+path, body)
 	if err != nil {
-		return callAnswer{}, nil, fmt.Errorf("call the simulated service: %w", err)
+		return nil, fmt.Errorf("ask the simulated service: %w", err)
 	}
 	res, err := u.client.Do(r)
 	if err != nil {
-		return callAnswer{}, nil, fmt.Errorf("call the simulated service: %w", err)
+		return nil, fmt.Errorf("ask the simulated service: %w", err)
 	}
-	defer func() { _ = res.Body.Close() }()
-	var a struct {
-		Result  json.RawMessage `json:"result"`
-		Error   *rpcError       `json:"error"`
-		Trouble Trouble         `json:"trouble"`
-	}
-	if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
-		return callAnswer{}, nil, fmt.Errorf("%w: %s: %w", errLink, res.Status, err)
-	}
-	return callAnswer{Error: a.Error, Trouble: a.Trouble}, a.Result, nil
+	return res, nil
 }
 
 // trusts asks whether a cached envelope's sender is trusted by now.
@@ -112,13 +113,9 @@ func (u *uplink) version(ctx context.Context) (v string, err error) {
 }
 
 func (u *uplink) get(ctx context.Context, path string, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base+path, nil)
+	res, err := u.ask(ctx, http.MethodGet, path, nil)
 	if err != nil {
-		return fmt.Errorf("ask the simulated service: %w", err)
-	}
-	res, err := u.client.Do(r)
-	if err != nil {
-		return fmt.Errorf("ask the simulated service: %w", err)
+		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if err := json.NewDecoder(res.Body).Decode(into); err != nil || res.StatusCode != http.StatusOK {
@@ -129,11 +126,7 @@ func (u *uplink) get(ctx context.Context, path string, into any) error {
 
 // fetch writes an attachment to a new file; a file that exists is left alone.
 func (u *uplink) fetch(ctx context.Context, id, path string) (err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.base+"/link/file/"+url.PathEscape(id), nil)
-	if err != nil {
-		return fmt.Errorf("download %s: %w", id, err)
-	}
-	res, err := u.client.Do(r)
+	res, err := u.ask(ctx, http.MethodGet, "/link/file/"+url.PathEscape(id), nil)
 	if err != nil {
 		return fmt.Errorf("download %s: %w", id, err)
 	}

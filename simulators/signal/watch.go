@@ -24,7 +24,7 @@ type Happening struct {
 }
 
 // show tells the watchers. The caller holds the lock.
-func (s *Server) show(h Happening) {
-	h.At = s.opts.Now()
-	s.books.totals.Missed += stage.Show(&s.watchers, h)
+func (w *world) show(h Happening) {
+	h.At = w.opts.Now()
+	w.books.totals.Missed += stage.Show(&w.watchers, h)
 }

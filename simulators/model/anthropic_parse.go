@@ -69,54 +69,45 @@ func (c *cacheControl) ttl() ttl {
 	}
 }
 
-func (s *Server) parseAnthropic(body []byte) (*Prompt, *Refusal) {
+func (s *Server) parseAnthropic(p *Prompt) {
 	var q anthropicRequest
-	unknown, err := decode(body, &q)
+	unknown, err := decode(p.Body, &q)
 	if err != nil {
 		if field, kind, ok := wrongType(err); ok {
-			return nil, invalid(pathf("%s: Input should be a valid %s", field, kind))
+			panic(invalid(pathf("%s: Input should be a valid %s", field, kind)))
 		}
-		return nil, invalid("The request body is not valid JSON: " + err.Error())
+		panic(invalid("The request body is not valid JSON: " + err.Error()))
 	}
-	p := &Prompt{Protocol: Anthropic, Model: q.Model, Stream: q.Stream, Body: body}
+	p.Model, p.Stream = q.Model, q.Stream
 	if unknown != "" {
-		return p, invalid(unknown + ": Extra inputs are not permitted")
+		panic(invalid(unknown + ": Extra inputs are not permitted"))
 	}
 	switch {
 	case q.Model == "":
-		return p, invalid("model: Field required")
+		panic(invalid("model: Field required"))
 	case q.MaxTokens == nil:
-		return p, invalid("max_tokens: Field required")
+		panic(invalid("max_tokens: Field required"))
 	case *q.MaxTokens < 1:
-		return p, invalid("max_tokens: must be greater than or equal to 1")
+		panic(invalid("max_tokens: must be greater than or equal to 1"))
 	case q.Messages == nil:
-		return p, invalid("messages: Field required")
+		panic(invalid("messages: Field required"))
 	case len(q.Messages) == 0:
-		return p, invalid("messages: at least one message is required")
+		panic(invalid("messages: at least one message is required"))
 	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 1):
-		return p, invalid("temperature: range: 0..1")
+		panic(invalid("temperature: range: 0..1"))
 	}
 	p.MaxTokens = *q.MaxTokens
-	if r := p.anthropicTools(&q); r != nil {
-		return p, r
-	}
-	if r := p.anthropicThinking(&q); r != nil {
-		return p, r
-	}
-	if r := p.anthropicSystem(q.System); r != nil {
-		return p, r
-	}
+	p.anthropicTools(&q)
+	p.anthropicThinking(&q)
+	p.anthropicSystem(q.System)
 	all := make([][]anthropicBlock, len(q.Messages))
 	for i := range q.Messages {
-		r := p.anthropicMessage(i, &q.Messages[i], &all[i])
-		if r != nil {
-			return p, r
-		}
+		all[i] = p.anthropicMessage(i, &q.Messages[i])
 	}
-	return p, s.judgeAnthropic(p, all)
+	s.judgeAnthropic(p, all)
 }
 
-func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
+func (p *Prompt) anthropicTools(q *anthropicRequest) {
 	seen := map[string]bool{}
 	for i, raw := range q.Tools {
 		var t struct {
@@ -127,20 +118,20 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
 			CacheControl *cacheControl   `json:"cache_control"`
 		}
 		if json.Unmarshal(raw, &t) != nil {
-			return invalid(pathf("tools.%d: Input should be a valid dictionary", i))
+			panic(invalid(pathf("tools.%d: Input should be a valid dictionary", i)))
 		}
 		if t.Type == "" || t.Type == "custom" {
 			switch {
 			case !isToolName(t.Name, 128):
-				return invalid(pathf("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i))
+				panic(invalid(pathf("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i)))
 			case !hasValue(t.InputSchema):
-				return invalid(pathf("tools.%d.custom.input_schema: Field required", i))
+				panic(invalid(pathf("tools.%d.custom.input_schema: Field required", i)))
 			case !isObjectSchema(t.InputSchema):
-				return invalid(pathf("tools.%d.custom.input_schema.type: Input should be 'object'", i))
+				panic(invalid(pathf("tools.%d.custom.input_schema.type: Input should be 'object'", i)))
 			}
 		}
 		if seen[t.Name] {
-			return invalid("tools: Tool names must be unique.")
+			panic(invalid("tools: Tool names must be unique."))
 		}
 		seen[t.Name] = true
 		p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.InputSchema})
@@ -148,7 +139,7 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
 		p.segment("tool", definition(t.Name, t.Description, t.InputSchema), t.CacheControl.ttl())
 	}
 	if !hasValue(q.ToolChoice) {
-		return nil
+		return
 	}
 	var c struct {
 		Type    string `json:"type"`
@@ -156,124 +147,122 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) *Refusal {
 		OnlyOne bool   `json:"disable_parallel_tool_use"`
 	}
 	if json.Unmarshal(q.ToolChoice, &c) != nil {
-		return invalid("tool_choice: Input should be a valid dictionary")
+		panic(invalid("tool_choice: Input should be a valid dictionary"))
 	}
 	mode, ok := map[string]ChoiceMode{"auto": ChoiceAuto, "none": ChoiceNone, "any": ChoiceRequired, "tool": ChoiceNamed}[c.Type]
 	switch {
 	case !ok:
-		return invalid(pathf("tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type))
+		panic(invalid(pathf("tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type)))
 	case len(q.Tools) == 0:
-		return invalid("tool_choice may only be specified while providing tools.")
+		panic(invalid("tool_choice may only be specified while providing tools."))
 	case mode == ChoiceNamed && !seen[c.Name]:
-		return invalid(pathf("Tool '%s' not found in provided tools", c.Name))
+		panic(invalid(pathf("Tool '%s' not found in provided tools", c.Name)))
 	}
 	p.Choice = Choice{Mode: mode, Name: c.Name, OnlyOne: c.OnlyOne}
-	return nil
 }
 
-func (p *Prompt) anthropicThinking(q *anthropicRequest) *Refusal {
+func (p *Prompt) anthropicThinking(q *anthropicRequest) {
 	if !hasValue(q.Thinking) {
-		return nil
+		return
 	}
 	var t struct {
 		Type   string `json:"type"`
 		Budget *int   `json:"budget_tokens"`
 	}
 	if json.Unmarshal(q.Thinking, &t) != nil {
-		return invalid("thinking: Input should be a valid dictionary")
+		panic(invalid("thinking: Input should be a valid dictionary"))
 	}
 	switch t.Type {
 	case "disabled":
-		return nil
+		return
 	case "adaptive":
 	case "enabled":
 		switch {
 		case t.Budget == nil:
-			return invalid("thinking.enabled.budget_tokens: Field required")
+			panic(invalid("thinking.enabled.budget_tokens: Field required"))
 		case *t.Budget < 1024:
-			return invalid("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+			panic(invalid("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"))
 		case *t.Budget >= p.MaxTokens:
-			return invalid("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size")
+			panic(invalid("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size"))
 		}
 	default:
-		return invalid(pathf("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type))
+		panic(invalid(pathf("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type)))
 	}
 	p.Thinking = true
 	if p.Choice.Mode == ChoiceRequired || p.Choice.Mode == ChoiceNamed {
-		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
+		panic(invalid("Thinking may not be enabled when tool_choice forces tool use."))
 	}
-	return nil
 }
 
-func (p *Prompt) anthropicSystem(raw json.RawMessage) *Refusal {
+func (p *Prompt) anthropicSystem(raw json.RawMessage) {
 	if !hasValue(raw) {
-		return nil
+		return
 	}
 	if isString(raw) {
 		p.System = unquote(raw)
 		p.segment("system", []byte(p.System), noCache)
-		return nil
+		return
 	}
 	var blocks []anthropicBlock
 	if json.Unmarshal(raw, &blocks) != nil {
-		return invalid("system: Input should be a valid list")
+		panic(invalid("system: Input should be a valid list"))
 	}
 	texts := make([]string, 0, len(blocks))
 	for i, b := range blocks {
 		if b.Type != "text" {
-			return invalid(pathf("system.%d.type: Input should be 'text'", i))
+			panic(invalid(pathf("system.%d.type: Input should be 'text'", i)))
 		}
 		if b.Text == "" {
-			return invalid("system: text content blocks must be non-empty")
+			panic(invalid("system: text content blocks must be non-empty"))
 		}
 		texts = append(texts, b.Text)
 		p.segment("system", []byte(b.Text), b.CacheControl.ttl())
 	}
 	p.System = strings.Join(texts, "\n\n")
-	return nil
 }
 
-// anthropicMessage reads message i; blocks are what it holds.
-func (p *Prompt) anthropicMessage(i int, m *anthropicMessage, blocks *[]anthropicBlock) *Refusal {
+// anthropicMessage reads message i and returns the blocks that it holds.
+func (p *Prompt) anthropicMessage(i int, m *anthropicMessage) (blocks []anthropicBlock) {
 	switch m.Role {
 	case User, Assistant:
 	case "system":
-		return invalid(`messages: Unexpected role "system". The Messages API accepts a top-level ` + "`system`" + ` parameter, not "system" as an input message role.`)
+		panic(invalid(`messages: Unexpected role "system". The Messages API accepts a top-level ` + "`system`" + ` parameter, not "system" as an input message role.`))
 	case "":
-		return invalid(pathf("messages.%d.role: Field required", i))
+		panic(invalid(pathf("messages.%d.role: Field required", i)))
 	default:
-		return invalid(pathf("messages.%d.role: Input should be 'user' or 'assistant'", i))
+		panic(invalid(pathf("messages.%d.role: Input should be 'user' or 'assistant'", i)))
 	}
 	switch raw := m.Content; {
 	case !hasValue(raw):
-		return invalid(pathf("messages.%d.content: Field required", i))
+		panic(invalid(pathf("messages.%d.content: Field required", i)))
 	case isString(raw):
 		text := unquote(raw)
 		if text == "" {
-			return emptyMessage(i)
+			panic(emptyMessage(i))
 		}
-		*blocks = []anthropicBlock{{Type: "text", Text: text}}
+		blocks = []anthropicBlock{{Type: "text", Text: text}}
 	case isArray(raw):
 		var parts []json.RawMessage
 		if err := json.Unmarshal(raw, &parts); err != nil {
-			return invalid(pathf("messages.%d.content: Input should be a valid list", i))
+			panic(invalid(pathf("messages.%d.content: Input should be a valid list", i)))
 		}
 		if len(parts) == 0 {
-			return emptyMessage(i)
+			panic(emptyMessage(i))
 		}
-		*blocks = make([]anthropicBlock, len(parts))
+		blocks = make([]anthropicBlock, len(parts))
 		for j, part := range parts {
-			b := &(*blocks)[j]
+			b := &blocks[j]
 			if json.Unmarshal(part, b) != nil {
-				return invalid(pathf("messages.%d.content.%d: Input should be a valid dictionary or object to extract fields from", i, j))
+				panic(invalid(pathf("messages.%d.content.%d: Input should be a valid dictionary or object to extract fields from", i, j)))
 			}
 			b.raw = part
 		}
 	default:
-		return invalid(pathf("messages.%d.content: Input should be a valid list", i))
+		panic(invalid(pathf("messages.%d.content: Input should be a valid list", i)))
 	}
 	p.Messages = append(p.Messages, Message{Role: m.Role})
-	return p.anthropicBlocks(i, m.Role, *blocks)
+	p.anthropicBlocks(i, m.Role, blocks)
+	return blocks
 }
 
 func emptyMessage(i int) *Refusal {
@@ -286,21 +275,21 @@ var blockRoles = map[string]Role{
 }
 
 // anthropicBlocks takes over the blocks of message i.
-func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Refusal {
+func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) {
 	m := &p.Messages[i]
 	for j := range blocks {
 		b := &blocks[j]
 		if of, ok := blockRoles[b.Type]; ok && of != role {
-			return invalid(pathf("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of))
+			panic(invalid(pathf("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of)))
 		}
 		text := []byte(b.raw)
 		switch b.Type {
 		case "text":
 			if b.Text == "" {
-				return invalid("messages: text content blocks must be non-empty")
+				panic(invalid("messages: text content blocks must be non-empty"))
 			}
 			if isBlank(b.Text) {
-				return invalid("messages: text content blocks must contain non-whitespace text")
+				panic(invalid("messages: text content blocks must contain non-whitespace text"))
 			}
 			m.paragraph(b.Text)
 			text = []byte(b.Text)
@@ -310,48 +299,41 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) *Ref
 		case "redacted_thinking":
 			text = []byte(b.Data)
 		case "tool_use":
-			if r := checkToolUse(i, j, b); r != nil {
-				return r
-			}
+			checkToolUse(i, j, b)
 			m.Calls = append(m.Calls, Call{b.ID, b.Name, b.Input})
 			text = append([]byte(b.Name), b.Input...)
 		case "tool_result":
-			r := p.anthropicResult(i, j, b)
-			if r != nil {
-				return r
-			}
+			p.anthropicResult(i, j, b)
 			text = b.Content
 		case "":
-			return invalid(pathf("messages.%d.content.%d.type: Field required", i, j))
+			panic(invalid(pathf("messages.%d.content.%d.type: Field required", i, j)))
 		case "image", "document", "search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
 			"code_execution_tool_result", "container_upload", "compaction":
 			m.Others++
 		default:
-			return invalid(pathf("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type))
+			panic(invalid(pathf("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type)))
 		}
 		p.segment(string(role)+" "+b.Type, text, b.CacheControl.ttl())
 	}
-	return nil
 }
 
-func checkToolUse(i, j int, b *anthropicBlock) *Refusal {
+func checkToolUse(i, j int, b *anthropicBlock) {
 	switch {
 	case !isToolName(b.ID, 1<<10):
-		return invalid(pathf("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j))
+		panic(invalid(pathf("messages.%d.content.%d.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", i, j)))
 	case !isToolName(b.Name, 200):
-		return invalid(pathf("messages.%d.content.%d.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'", i, j))
+		panic(invalid(pathf("messages.%d.content.%d.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'", i, j)))
 	case !hasValue(b.Input):
-		return invalid(pathf("messages.%d.content.%d.tool_use.input: Field required", i, j))
+		panic(invalid(pathf("messages.%d.content.%d.tool_use.input: Field required", i, j)))
 	case !isObject(b.Input):
-		return invalid(pathf("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j))
+		panic(invalid(pathf("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j)))
 	}
-	return nil
 }
 
 // anthropicResult takes over a tool_result block.
-func (p *Prompt) anthropicResult(i, j int, b *anthropicBlock) *Refusal {
+func (p *Prompt) anthropicResult(i, j int, b *anthropicBlock) {
 	if b.ToolUseID == "" {
-		return invalid(pathf("messages.%d.content.%d.tool_result.tool_use_id: Field required", i, j))
+		panic(invalid(pathf("messages.%d.content.%d.tool_result.tool_use_id: Field required", i, j)))
 	}
 	text := ""
 	switch {
@@ -361,16 +343,15 @@ func (p *Prompt) anthropicResult(i, j int, b *anthropicBlock) *Refusal {
 	default:
 		var parts []anthropicBlock
 		if json.Unmarshal(b.Content, &parts) != nil {
-			return invalid(pathf("messages.%d.content.%d.tool_result.content: Input should be a valid list", i, j))
+			panic(invalid(pathf("messages.%d.content.%d.tool_result.content: Input should be a valid list", i, j)))
 		}
 		for _, part := range parts {
 			if part.Type == "text" && part.Text == "" {
-				return invalid("messages: text content blocks must be non-empty")
+				panic(invalid("messages: text content blocks must be non-empty"))
 			}
 			text += part.Text
 		}
 	}
 	m := &p.Messages[i]
 	m.Results = append(m.Results, Result{CallID: b.ToolUseID, Text: text, Error: b.IsError})
-	return nil
 }

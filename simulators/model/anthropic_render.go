@@ -1,28 +1,21 @@
 package model
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
-// stopReason is f in Anthropic's words.
-func stopReason(f Finish) string {
-	switch f {
-	case ToolUse:
-		return "tool_use"
-	case Length:
-		return "max_tokens"
-	case Declined:
-		return "refusal"
-	case Stopped:
-		return "stop_sequence"
-	case Paused:
-		return "pause_turn"
-	case EndTurn:
-		return "end_turn"
-	default:
-		return string(f)
-	}
+// anthropicAnswer renders a draft as Anthropic does.
+type anthropicAnswer struct{ *draft }
+
+// stopReasons are Anthropic's words for how an answer ends.
+var stopReasons = map[Finish]string{
+	ToolUse: "tool_use", Length: "max_tokens", Declined: "refusal", Stopped: "stop_sequence", Paused: "pause_turn", EndTurn: "end_turn",
 }
 
-func (d *draft) anthropic() *stream {
+func stopReason(f Finish) string { return cmp.Or(stopReasons[f], string(f)) }
+
+func (d anthropicAnswer) render() *stream {
 	if d.prompt.Stream {
 		d.anthropicStream()
 	} else {
@@ -35,13 +28,13 @@ func (d *draft) anthropic() *stream {
 const anthropicOutput = `"output_tokens":?,"output_tokens_details":{"thinking_tokens":?},"server_tool_use":null`
 
 // anthropicUsage writes a usage with everything.
-func (d *draft) anthropicUsage(u Usage, output, reasoning int64) {
+func (d anthropicAnswer) anthropicUsage(u Usage, output, reasoning int64) {
 	d.put(`,"usage":{"input_tokens":?,"cache_creation_input_tokens":?,"cache_read_input_tokens":?,"cache_creation":{"ephemeral_5m_input_tokens":?,"ephemeral_1h_input_tokens":?},`+anthropicOutput+`,"service_tier":"standard","inference_geo":"global","speed":null}`,
 		u.Input, u.CacheWrite5m+u.CacheWrite1h, u.CacheRead, u.CacheWrite5m, u.CacheWrite1h, output, reasoning)
 }
 
 // contentBlock writes a block: all of it, or as it stands at its beginning.
-func (d *draft) contentBlock(b *Block, whole bool) {
+func (d anthropicAnswer) contentBlock(b *Block, whole bool) {
 	text, signature, input := "", "", json.RawMessage("{}")
 	if whole {
 		text, signature, input = b.Text, b.Signature, objectOrEmpty(b.Input)
@@ -58,7 +51,7 @@ func (d *draft) contentBlock(b *Block, whole bool) {
 	}
 }
 
-func (d *draft) anthropicWhole() {
+func (d anthropicAnswer) anthropicWhole() {
 	d.out.text = make([]byte, 0, 512+2*d.out.total)
 	d.put(`{"id":?,"type":"message","role":"assistant","model":?,"content":[`, d.id, d.prompt.Model)
 	for i := range d.blocks {
@@ -77,14 +70,9 @@ func (d *draft) anthropicWhole() {
 	d.out.paced = false
 }
 
-// anthropicHead writes the beginning of an event, whose closing brace is left out.
-func (d *draft) anthropicHead(kind string) {
-	d.put("event: " + kind + "\ndata: " + `{"type":"` + kind + `"`)
-}
-
-func (d *draft) anthropicStream() {
+func (d anthropicAnswer) anthropicStream() {
 	d.out.text = make([]byte, 0, min(2048+32*d.out.total, 64<<10))
-	d.anthropicHead("message_start")
+	d.head("message_start")
 	d.put(`,"message":{"id":?,"type":"message","role":"assistant","model":?,"content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"container":null,"diagnostics":null`, d.id, d.prompt.Model)
 	know := toldNothing
 	if !d.noUsage {
@@ -96,7 +84,7 @@ func (d *draft) anthropicStream() {
 	for i := range d.blocks {
 		d.anthropicBlock(i, &d.blocks[i])
 	}
-	d.anthropicHead("message_delta")
+	d.head("message_delta")
 	d.put(`,"delta":{"stop_reason":?,"stop_sequence":null,"stop_details":null,"container":null}`, stopReason(d.finish()))
 	if !d.noUsage {
 		// Cumulative; how long the cache lives is not told again.
@@ -104,12 +92,12 @@ func (d *draft) anthropicStream() {
 			d.full.Input, d.full.CacheWrite5m+d.full.CacheWrite1h, d.full.CacheRead, d.full.Output, d.full.Reasoning)
 	}
 	d.end(d.knows())
-	d.anthropicHead("message_stop")
+	d.head("message_stop")
 	d.end(toldNothing)
 }
 
-func (d *draft) anthropicBlock(i int, b *Block) {
-	d.anthropicHead("content_block_start")
+func (d anthropicAnswer) anthropicBlock(i int, b *Block) {
+	d.head("content_block_start")
 	d.put(`,"index":?,"content_block":`, i)
 	d.contentBlock(b, false)
 	switch b.Kind {
@@ -125,23 +113,23 @@ func (d *draft) anthropicBlock(i int, b *Block) {
 		d.event(toldNothing)
 	}
 	delta := func(kind, key, value string) {
-		d.anthropicHead("content_block_delta")
+		d.head("content_block_delta")
 		d.put(`,"index":?,"delta":{"type":?,?:?}}`+"\n\n", i, kind, key, value)
 	}
 	switch b.Kind {
 	case TextBlock:
-		d.pieces(b.Text, func(s string) { delta("text_delta", "text", s); d.content(len(s)) })
+		pieces(b.Text, d.answer.PieceBytes, func(s string) { delta("text_delta", "text", s); d.content(len(s)) })
 	case ThinkingBlock:
-		d.pieces(b.Text, func(s string) { delta("thinking_delta", "thinking", s); d.content(len(s)) })
+		pieces(b.Text, d.answer.PieceBytes, func(s string) { delta("thinking_delta", "thinking", s); d.content(len(s)) })
 		delta("signature_delta", "signature", b.Signature)
 		d.event(toldNothing)
 	case CallBlock:
 		delta("input_json_delta", "partial_json", "")
 		d.event(toldNothing)
-		d.arguments(b.Input, func(s string) { delta("input_json_delta", "partial_json", s); d.content(len(s)) })
+		pieces(b.Input, argumentBytes, func(s string) { delta("input_json_delta", "partial_json", s); d.content(len(s)) })
 	case RedactedBlock:
 	}
-	d.anthropicHead("content_block_stop")
+	d.head("content_block_stop")
 	d.put(`,"index":?`, i)
 	d.end(toldNothing)
 }

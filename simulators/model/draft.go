@@ -40,7 +40,7 @@ func (d *draft) prepare() {
 		b := &d.blocks[i]
 		d.out.total += b.billable()
 		if d.prompt.Protocol == OpenAIResponses {
-			d.prepareItem(b)
+			responsesAnswer{d}.prepareItem(b)
 			continue
 		}
 		switch b.Kind {
@@ -49,19 +49,19 @@ func (d *draft) prepare() {
 			if b.Signature == "" {
 				b.Signature = d.s.seals.signature(b.Text)
 			} else {
-				d.s.seals.remember(b.Text, b.Signature)
+				d.s.seals.chosen.add([2]string{b.Text, b.Signature})
 			}
 		case RedactedBlock:
 			thought = true
 			if b.Signature == "" {
 				b.Signature = d.s.seals.redacted(b.Text)
 			} else {
-				d.s.seals.remember("", b.Signature)
+				d.s.seals.chosen.add([2]string{"", b.Signature})
 			}
 		case CallBlock:
 			d.prepareCall(b)
 			if thought && d.prompt.Protocol == Anthropic {
-				d.s.seals.callAfterThinking(b.ID)
+				d.s.seals.after.add(b.ID)
 			}
 		case TextBlock:
 		}
@@ -111,12 +111,25 @@ func (d *draft) end(know told) {
 	d.event(know)
 }
 
+// head writes the beginning of an event, whose closing brace is left out.
+func (d *draft) head(kind string) {
+	d.put("event: " + kind + "\ndata: " + `{"type":"` + kind + `"`)
+}
+
 // event ends an event.
 func (d *draft) event(know told) {
 	if n := len(d.out.events); n > 0 && know == toldNothing {
 		know = d.out.events[n-1].told
 	}
 	d.out.events = append(d.out.events, event{end: len(d.out.text), sent: d.sent, told: know})
+}
+
+// knows is what usage a client is told with the whole answer.
+func (d *draft) knows() told {
+	if d.noUsage {
+		return toldNothing
+	}
+	return toldAll
 }
 
 // content ends an event that brought n billable bytes, at the answer's pace.
@@ -131,18 +144,19 @@ func (d *draft) content(n int) {
 	d.out.paced = d.out.paced || e.pause > 0
 }
 
+// argumentBytes is the size of the pieces in which the arguments of a call come.
+const argumentBytes = 24
+
 // pieces cuts text into what one event brings: words with the space behind
-// them, or so many bytes, never half a character.
-func (d *draft) pieces(text string, yield func(string)) {
+// them, or size bytes if that is not 0, never half a character.
+func pieces(text string, size int, yield func(string)) {
 	for len(text) > 0 {
-		n := d.answer.PieceBytes
-		if n <= 0 {
+		n := min(size, len(text))
+		if size <= 0 {
 			n = wordEnd(text)
-		} else {
-			n = min(n, len(text))
-			for n < len(text) && !utf8.RuneStart(text[n]) {
-				n++
-			}
+		}
+		for n < len(text) && !utf8.RuneStart(text[n]) {
+			n++
 		}
 		yield(text[:n])
 		text = text[n:]
@@ -168,19 +182,6 @@ func wordEnd(s string) int {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
-
-// arguments cuts the arguments of a call into what one event brings.
-func (d *draft) arguments(input string, yield func(string)) {
-	const size = 24
-	for len(input) > 0 {
-		n := min(size, len(input))
-		for n < len(input) && !utf8.RuneStart(input[n]) {
-			n++
-		}
-		yield(input[:n])
-		input = input[n:]
-	}
-}
 
 // appendQuoted appends s as a JSON string. What is not UTF-8 is replaced.
 func appendQuoted(b []byte, s string) []byte {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // exchange is one request and its answer.
@@ -91,23 +93,17 @@ func (x *exchange) run() {
 		x.transcribe()
 		return
 	}
-	body, err := readBody(x.w, x.r, x.s.o.MaxBody)
-	if err != nil {
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			x.refuse(&Refusal{Status: http.StatusRequestEntityTooLarge})
-		}
-		return // otherwise the client left
+	body := x.read(x.s.o.MaxBody, &Refusal{Status: http.StatusRequestEntityTooLarge})
+	if body == nil {
+		return
 	}
-	x.s.tape.add(Recorded{ID: x.entry.ID, At: x.entry.At, Protocol: p, Header: x.header(), Body: body})
-	prompt, refusal := x.s.parse(p, body)
-	if prompt != nil {
-		x.entry.Model, x.entry.Stream = prompt.Model, prompt.Stream
-	}
+	prompt := &Prompt{ID: x.entry.ID, Protocol: p, Body: body}
+	refusal, _ := stage.Refused[Refusal](func() { x.s.parse(prompt) })
+	x.entry.Model, x.entry.Stream = prompt.Model, prompt.Stream
 	if refusal != nil {
 		x.refuse(refusal)
 		return
 	}
-	prompt.ID = x.entry.ID
 	x.fault = x.s.plan.pick(prompt)
 	x.entry.Fault = x.fault.Kind
 	if x.failHead() {
@@ -124,11 +120,22 @@ func (x *exchange) run() {
 	x.respond(prompt, &answer)
 }
 
-func (x *exchange) header() http.Header {
-	if x.s.tape.limit <= 0 {
+// read reads the body and records the request. It returns nil when that is too large,
+// which is refused, or the client left.
+func (x *exchange) read(limit int64, tooLarge *Refusal) []byte {
+	body, err := readBody(x.w, x.r, limit)
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			x.refuse(tooLarge)
+		}
 		return nil
 	}
-	return withoutKeys(x.r.Header)
+	r := Recorded{ID: x.entry.ID, At: x.entry.At, Protocol: x.entry.Protocol, Body: body}
+	if x.s.tape.limit > 0 {
+		r.Header = withoutKeys(x.r.Header)
+	}
+	x.s.tape.add(r)
+	return body
 }
 
 // respond counts, renders and plays a.
@@ -153,11 +160,11 @@ func (x *exchange) respond(p *Prompt, a *Answer) {
 	x.entry.Message = d.id
 	switch p.Protocol {
 	case Anthropic:
-		x.answer = d.anthropic()
+		x.answer = anthropicAnswer{d}.render()
 	case OpenAIResponses:
-		x.answer = d.responses()
+		x.answer = responsesAnswer{d}.render()
 	default:
-		x.answer = d.openai()
+		x.answer = openaiAnswer{d}.render()
 	}
 	x.play()
 }
@@ -214,14 +221,7 @@ func (x *exchange) pause(d time.Duration) bool {
 	if d <= 0 {
 		return x.ctx.Err() == nil
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-x.ctx.Done():
-		return false
-	}
+	return stage.Pause(d, x.ctx, x.ctx)
 }
 
 // stall is silent for d, or until the request ends if d is 0; false when the

@@ -62,9 +62,8 @@ func (n *idMaker) call(p Protocol) string {
 // remembering it; signatures that a brain chose are remembered, as are calls
 // that were made after thinking.
 type seals struct {
-	mu     sync.Mutex
-	chosen map[[2]string]struct{} // guarded by mu: thinking or "", signature or data
-	after  map[string]struct{}    // guarded by mu: ids of calls
+	chosen memory[[2]string] // thinking or "", signature or data
+	after  memory[string]    // ids of calls
 }
 
 // maxSeals bounds what is remembered. When it is reached everything is
@@ -72,8 +71,26 @@ type seals struct {
 // of thinking (after).
 const maxSeals = 1 << 16
 
-func newSeals() *seals {
-	return &seals{chosen: map[[2]string]struct{}{}, after: map[string]struct{}{}}
+// memory is a bounded set. The zero memory is empty.
+type memory[K comparable] struct {
+	mu    sync.Mutex
+	known map[K]struct{} // guarded by mu
+}
+
+func (m *memory[K]) add(k K) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil || len(m.known) >= maxSeals {
+		m.known = map[K]struct{}{}
+	}
+	m.known[k] = struct{}{}
+}
+
+func (m *memory[K]) has(k K) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.known[k]
+	return ok
 }
 
 // mac signs with a fixed key, so that a conversation survives a restart of the server.
@@ -95,24 +112,8 @@ func (s *seals) redacted(text string) string {
 	return base64.StdEncoding.EncodeToString(append(mac("redacted", string(hidden)), hidden...))
 }
 
-func (s *seals) remember(thinking, signature string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.chosen) >= maxSeals {
-		clear(s.chosen)
-	}
-	s.chosen[[2]string{thinking, signature}] = struct{}{}
-}
-
-func (s *seals) isKnown(thinking, signature string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.chosen[[2]string{thinking, signature}]
-	return ok
-}
-
 func (s *seals) validThinking(thinking, signature string) bool {
-	return hmac.Equal([]byte(signature), []byte(s.signature(thinking))) || s.isKnown(thinking, signature)
+	return hmac.Equal([]byte(signature), []byte(s.signature(thinking))) || s.chosen.has([2]string{thinking, signature})
 }
 
 func (s *seals) validRedacted(data string) bool {
@@ -120,7 +121,7 @@ func (s *seals) validRedacted(data string) bool {
 	if err == nil && len(raw) == 2*sha256.Size && hmac.Equal(raw[:sha256.Size], mac("redacted", string(raw[sha256.Size:]))) {
 		return true
 	}
-	return s.isKnown("", data)
+	return s.chosen.has([2]string{"", data})
 }
 
 // encrypted is the content of a reasoning item, which hides text and holds the
@@ -139,21 +140,5 @@ func (s *seals) validEncrypted(id, summary, data string) bool {
 		hmac.Equal(raw[:sha256.Size], mac("encrypted", id+"\x00"+summary+"\x00"+string(raw[sha256.Size:]))) {
 		return true
 	}
-	return s.isKnown(id+"\x00"+summary, data)
-}
-
-func (s *seals) callAfterThinking(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.after) >= maxSeals {
-		clear(s.after)
-	}
-	s.after[id] = struct{}{}
-}
-
-func (s *seals) wasAfterThinking(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.after[id]
-	return ok
+	return s.chosen.has([2]string{id + "\x00" + summary, data})
 }

@@ -79,73 +79,68 @@ type openaiCall struct {
 	Custom json.RawMessage `json:"custom"`
 }
 
-func parseOpenAI(body []byte) (*Prompt, *Refusal) {
+func (p *Prompt) parseOpenAI() {
 	var q openaiRequest
-	unknown, refusal := openaiBody(body, &q)
-	if refusal != nil {
-		return nil, refusal
-	}
-	p := &Prompt{Protocol: OpenAI, Model: q.Model, Stream: q.Stream, Body: body}
+	unknown := openaiBody(p.Body, &q)
+	p.Model, p.Stream = q.Model, q.Stream
 	if unknown != "" {
-		return p, invalid("Unrecognized request argument supplied: " + unknown)
+		panic(invalid("Unrecognized request argument supplied: " + unknown))
 	}
 	switch {
 	case q.Model == "":
-		return p, invalid("you must provide a model parameter")
+		panic(invalid("you must provide a model parameter"))
 	case q.Messages == nil:
-		return p, invalidParam("messages", "missing_required_parameter", "Missing required parameter: 'messages'.")
+		panic(invalidParam("messages", "missing_required_parameter", "Missing required parameter: 'messages'."))
 	case len(q.Messages) == 0:
-		return p, invalidParam("messages", "empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+		panic(invalidParam("messages", "empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."))
 	case q.StreamOptions != nil && !q.Stream:
-		return p, invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+		panic(invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled."))
 	case q.MaxTokens != nil && q.MaxCompletion != nil:
-		return p, invalidParam("max_tokens", "invalid_parameter_combination", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+		panic(invalidParam("max_tokens", "invalid_parameter_combination", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."))
 	case q.N != nil && *q.N != 1:
-		return p, invalidParam("n", "unsupported_value", "This simulated model gives one choice only.")
+		panic(invalidParam("n", "unsupported_value", "This simulated model gives one choice only."))
 	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 2):
-		return p, invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2.")
+		panic(invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2."))
 	}
 	for param, n := range map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletion} {
 		if n == nil {
 			continue
 		}
 		if *n < 1 {
-			return p, invalidParam(param, "integer_below_min_value", pathf("Invalid '%s': integer below minimum value. Expected a value >= 1, but got %d instead.", param, *n))
+			panic(invalidParam(param, "integer_below_min_value", pathf("Invalid '%s': integer below minimum value. Expected a value >= 1, but got %d instead.", param, *n)))
 		}
 		p.MaxTokens = *n
 	}
 	p.usageInStream = q.StreamOptions != nil && q.StreamOptions.IncludeUsage
 	p.Thinking = q.Effort != nil && *q.Effort != "none"
-	if r := p.openaiTools(&q); r != nil {
-		return p, r
-	}
-	return p, p.openaiMessages(q.Messages)
+	p.openaiTools(&q)
+	p.openaiMessages(q.Messages)
 }
 
 // openaiBody decodes a request to OpenAI. unknown is the first key that does not exist.
-func openaiBody(body []byte, into any) (unknown string, _ *Refusal) {
+func openaiBody(body []byte, into any) (unknown string) {
 	unknown, err := decode(body, into)
 	if field, kind, ok := wrongType(err); ok {
-		return "", invalidParam(field, "invalid_type", pathf("Invalid type for '%s': expected %s, but got something else instead.", field, kind))
+		panic(invalidParam(field, "invalid_type", pathf("Invalid type for '%s': expected %s, but got something else instead.", field, kind)))
 	}
 	if err != nil {
-		return "", invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)")
+		panic(invalid("We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"))
 	}
-	return unknown, nil
+	return unknown
 }
 
-func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
+func (p *Prompt) openaiTools(q *openaiRequest) {
 	if q.Tools != nil && len(*q.Tools) == 0 {
-		return invalidParam("tools", "empty_array", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+		panic(invalidParam("tools", "empty_array", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead."))
 	}
 	if q.Tools == nil {
 		switch {
 		case hasValue(q.ToolChoice):
-			return invalidParam("tool_choice", "", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+			panic(invalidParam("tool_choice", "", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified."))
 		case q.Parallel != nil:
-			return invalidParam("parallel_tool_calls", "", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
+			panic(invalidParam("parallel_tool_calls", "", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified."))
 		}
-		return nil
+		return
 	}
 	seen := map[string]bool{}
 	for i, raw := range *q.Tools {
@@ -159,37 +154,37 @@ func (p *Prompt) openaiTools(q *openaiRequest) *Refusal {
 		}
 		switch err := json.Unmarshal(raw, &t); {
 		case err != nil || t.Type == "":
-			return invalidParam(pathf("tools[%d].type", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].type'.", i))
+			panic(invalidParam(pathf("tools[%d].type", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].type'.", i)))
 		case t.Type != "function":
-			return invalidParam(pathf("tools[%d].type", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type))
+			panic(invalidParam(pathf("tools[%d].type", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type)))
 		case t.Function == nil:
-			return invalidParam(pathf("tools[%d].function", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].function'.", i))
+			panic(invalidParam(pathf("tools[%d].function", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].function'.", i)))
 		case !isToolName(t.Function.Name, 64):
-			return invalidParam(pathf("tools[%d].function.name", i), "invalid_value", pathf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i))
+			panic(invalidParam(pathf("tools[%d].function.name", i), "invalid_value", pathf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)))
 		case hasValue(t.Function.Parameters) && !isObjectSchema(t.Function.Parameters):
-			return invalidParam(pathf("tools[%d].function.parameters", i), "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name))
+			panic(invalidParam(pathf("tools[%d].function.parameters", i), "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name)))
 		case seen[t.Function.Name]:
-			return invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Function.Name))
+			panic(invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Function.Name)))
 		}
 		seen[t.Function.Name] = true
 		p.Tools = append(p.Tools, Tool{t.Function.Name, t.Function.Description, t.Function.Parameters})
 		p.segment("tool", definition(t.Function.Name, t.Function.Description, t.Function.Parameters), noCache)
 	}
 	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
-	return p.openaiChoice(q.ToolChoice, seen)
+	p.openaiChoice(q.ToolChoice, seen)
 }
 
-func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) *Refusal {
+func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) {
 	if !hasValue(raw) {
-		return nil
+		return
 	}
 	if isString(raw) {
 		mode, ok := map[string]ChoiceMode{"auto": ChoiceAuto, "none": ChoiceNone, "required": ChoiceRequired}[unquote(raw)]
 		if !ok {
-			return invalidParam("tool_choice", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", unquote(raw)))
+			panic(invalidParam("tool_choice", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", unquote(raw))))
 		}
 		p.Choice.Mode = mode
-		return nil
+		return
 	}
 	var c struct {
 		Function struct {
@@ -197,15 +192,14 @@ func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) *Refus
 		} `json:"function"`
 	}
 	if json.Unmarshal(raw, &c) != nil || !tools[c.Function.Name] {
-		return invalidParam("tool_choice", "", pathf("Tool choice '%s' not found in 'tools' parameter.", c.Function.Name))
+		panic(invalidParam("tool_choice", "", pathf("Tool choice '%s' not found in 'tools' parameter.", c.Function.Name)))
 	}
 	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Function.Name
-	return nil
 }
 
 // openaiMessages takes over the messages, and refuses conversations that
 // OpenAI refuses.
-func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
+func (p *Prompt) openaiMessages(messages []openaiMessage) {
 	var (
 		system  []string
 		waiting []string // calls without a result yet
@@ -218,26 +212,21 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 		if m.Role == "tool" {
 			switch first, again := results[m.ToolCallID]; {
 			case m.ToolCallID == "":
-				return invalidParam(pathf("messages[%d].tool_call_id", i), "missing_required_parameter", pathf("Missing required parameter: 'messages[%d].tool_call_id'.", i))
+				panic(invalidParam(pathf("messages[%d].tool_call_id", i), "missing_required_parameter", pathf("Missing required parameter: 'messages[%d].tool_call_id'.", i)))
 			case again:
-				return invalidParam(pathf("messages.[%d].tool_call_id", i), "", pathf("Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", m.ToolCallID, first, i))
+				panic(invalidParam(pathf("messages.[%d].tool_call_id", i), "", pathf("Invalid parameter: Duplicate value for 'tool_call_id' of '%s', in messages[%d] and messages[%d].", m.ToolCallID, first, i)))
 			case !slices.Contains(waiting, m.ToolCallID):
-				return invalidParam(pathf("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.") //nolint:misspell // the provider's own words
+				panic(invalidParam(pathf("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")) //nolint:misspell // the provider's own words
 			}
 			results[m.ToolCallID] = i
 			waiting = slices.DeleteFunc(waiting, func(id string) bool { return id == m.ToolCallID })
-			if r := p.openaiResult(i, m, names[m.ToolCallID]); r != nil {
-				return r
-			}
+			p.openaiResult(i, m, names[m.ToolCallID])
 			continue
 		}
 		if len(waiting) > 0 {
-			return waitingCalls(waiting)
+			panic(waitingCalls(waiting))
 		}
-		text, others, r := openaiContent(i, m)
-		if r != nil {
-			return r
-		}
+		text, others := openaiContent(i, m)
 		switch m.Role {
 		case "system", "developer":
 			system = append(system, text)
@@ -249,20 +238,17 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) *Refusal {
 		case "assistant":
 			p.Messages = append(p.Messages, Message{Role: Assistant, Text: text, Others: others})
 			p.segment("assistant", []byte(text), noCache)
-			if waiting, r = p.openaiCalls(i, m, seen, names); r != nil {
-				return r
-			}
+			waiting = p.openaiCalls(i, m, seen, names)
 		case "":
-			return invalidParam(pathf("messages[%d].role", i), "missing_required_parameter", pathf("Missing required parameter: 'messages[%d].role'.", i))
+			panic(invalidParam(pathf("messages[%d].role", i), "missing_required_parameter", pathf("Missing required parameter: 'messages[%d].role'.", i)))
 		default:
-			return invalidParam(pathf("messages[%d].role", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role))
+			panic(invalidParam(pathf("messages[%d].role", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role)))
 		}
 	}
 	if len(waiting) > 0 {
-		return waitingCalls(waiting)
+		panic(waitingCalls(waiting))
 	}
 	p.System = strings.Join(system, "\n\n")
-	return nil
 }
 
 func waitingCalls(ids []string) *Refusal {
@@ -270,16 +256,12 @@ func waitingCalls(ids []string) *Refusal {
 }
 
 // openaiResult takes over a message with role tool.
-func (p *Prompt) openaiResult(i int, m *openaiMessage, name string) *Refusal {
+func (p *Prompt) openaiResult(i int, m *openaiMessage, name string) {
 	if !hasValue(m.Content) {
-		return invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
+		panic(invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null."))
 	}
-	text, _, r := openaiContent(i, m)
-	if r != nil {
-		return r
-	}
+	text, _ := openaiContent(i, m)
 	p.result(Result{CallID: m.ToolCallID, Name: name, Text: text})
-	return nil
 }
 
 // result takes over what a tool gave back; results that follow each other are one
@@ -294,12 +276,12 @@ func (p *Prompt) result(r Result) {
 }
 
 // openaiCalls takes over the calls of an assistant's message.
-func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, names map[string]string) ([]string, *Refusal) {
+func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, names map[string]string) []string {
 	if m.ToolCalls == nil {
-		return nil, nil
+		return nil
 	}
 	if len(*m.ToolCalls) == 0 {
-		return nil, invalidParam(pathf("messages[%d].tool_calls", i), "empty_array", pathf("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
+		panic(invalidParam(pathf("messages[%d].tool_calls", i), "empty_array", pathf("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", i)))
 	}
 	var ids []string
 	last := &p.Messages[len(p.Messages)-1]
@@ -308,36 +290,36 @@ func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, name
 		where := pathf("messages[%d].tool_calls[%d]", i, j)
 		switch {
 		case c.ID == "":
-			return nil, invalidParam(where+".id", "missing_required_parameter", "Missing required parameter: '"+where+".id'.")
+			panic(invalidParam(where+".id", "missing_required_parameter", "Missing required parameter: '"+where+".id'."))
 		case c.Type != "function":
-			return nil, invalidParam(where+".type", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", c.Type))
+			panic(invalidParam(where+".type", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", c.Type)))
 		case !isToolName(c.Function.Name, 64):
-			return nil, invalidParam(where+".function.name", "invalid_value", "Invalid '"+where+".function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
+			panic(invalidParam(where+".function.name", "invalid_value", "Invalid '"+where+".function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."))
 		case c.Function.Arguments == nil:
-			return nil, invalidParam(where+".function.arguments", "missing_required_parameter", "Missing required parameter: '"+where+".function.arguments'.")
+			panic(invalidParam(where+".function.arguments", "missing_required_parameter", "Missing required parameter: '"+where+".function.arguments'."))
 		case seen[c.ID]:
-			return nil, invalidParam(where+".id", "", "Invalid parameter: Duplicate value for 'tool_calls[].id' of '"+c.ID+"'.")
+			panic(invalidParam(where+".id", "", "Invalid parameter: Duplicate value for 'tool_calls[].id' of '"+c.ID+"'."))
 		}
 		seen[c.ID], names[c.ID] = true, c.Function.Name
 		ids = append(ids, c.ID)
 		last.Calls = append(last.Calls, Call{c.ID, c.Function.Name, json.RawMessage(*c.Function.Arguments)})
 		p.segment("call", []byte(c.Function.Name+*c.Function.Arguments), noCache)
 	}
-	return ids, nil
+	return ids
 }
 
 // openaiContent reads the content of message i: its text, and how many parts
 // are something else.
-func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal) {
+func openaiContent(i int, m *openaiMessage) (text string, others int) {
 	raw := m.Content
 	switch {
 	case !hasValue(raw):
 		if m.Role == "assistant" && (m.ToolCalls != nil || hasValue(m.Refusal) || hasValue(m.FunctionCall) || hasValue(m.Audio)) {
-			return "", 0, nil
+			return "", 0
 		}
-		return "", 0, invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null.")
+		panic(invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null."))
 	case isString(raw):
-		return unquote(raw), 0, nil
+		return unquote(raw), 0
 	}
 	var parts []struct {
 		Type    string  `json:"type"`
@@ -345,16 +327,16 @@ func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal
 		Refusal string  `json:"refusal"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return "", 0, invalidParam(pathf("messages[%d].content", i), "invalid_type", pathf("Invalid type for 'messages[%d].content': expected one of a string or array of objects, but got something else instead.", i))
+		panic(invalidParam(pathf("messages[%d].content", i), "invalid_type", pathf("Invalid type for 'messages[%d].content': expected one of a string or array of objects, but got something else instead.", i)))
 	}
 	if len(parts) == 0 {
-		return "", 0, invalidParam(pathf("messages[%d].content", i), "empty_array", pathf("Invalid 'messages[%d].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", i))
+		panic(invalidParam(pathf("messages[%d].content", i), "empty_array", pathf("Invalid 'messages[%d].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", i)))
 	}
 	for j, part := range parts {
 		switch part.Type {
 		case "text":
 			if part.Text == nil || *part.Text == "" {
-				return "", 0, invalidParam(pathf("messages[%d].content[%d].text", i, j), "", "Invalid content: text content parts must be non-empty.")
+				panic(invalidParam(pathf("messages[%d].content[%d].text", i, j), "", "Invalid content: text content parts must be non-empty."))
 			}
 			if text != "" {
 				text += "\n"
@@ -365,8 +347,8 @@ func openaiContent(i int, m *openaiMessage) (text string, others int, _ *Refusal
 		case "image_url", "input_audio", "file":
 			others++
 		default:
-			return "", 0, invalidParam(pathf("messages[%d].content[%d].type", i, j), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", part.Type))
+			panic(invalidParam(pathf("messages[%d].content[%d].type", i, j), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", part.Type)))
 		}
 	}
-	return text, others, nil
+	return text, others
 }

@@ -1,24 +1,20 @@
 package model
 
-// finishReason is f in OpenAI's words.
-func finishReason(f Finish) string {
-	switch f {
-	case ToolUse:
-		return "tool_calls"
-	case Length:
-		return "length"
-	case Declined:
-		return "content_filter"
-	case EndTurn, Stopped, Paused:
-		return "stop"
-	default:
-		return string(f)
-	}
+import "cmp"
+
+// openaiAnswer renders a draft as OpenAI Chat Completions does.
+type openaiAnswer struct{ *draft }
+
+// finishReasons are OpenAI's words for how an answer ends.
+var finishReasons = map[Finish]string{
+	ToolUse: "tool_calls", Length: "length", Declined: "content_filter", EndTurn: "stop", Stopped: "stop", Paused: "stop",
 }
+
+func finishReason(f Finish) string { return cmp.Or(finishReasons[f], string(f)) }
 
 const fingerprint = "fp_5150a1e0c4"
 
-func (d *draft) openai() *stream {
+func (d openaiAnswer) render() *stream {
 	if d.prompt.Stream {
 		d.openaiStream()
 	} else {
@@ -27,7 +23,7 @@ func (d *draft) openai() *stream {
 	return &d.out
 }
 
-func (d *draft) openaiUsage() {
+func (d openaiAnswer) openaiUsage() {
 	u := d.full
 	d.put(`{"prompt_tokens":?,"completion_tokens":?,"total_tokens":?,"prompt_tokens_details":{"cached_tokens":?`, u.TotalInput(), u.Output, u.TotalInput()+u.Output, u.CacheRead)
 	if w := u.CacheWrite5m + u.CacheWrite1h; w > 0 {
@@ -37,7 +33,7 @@ func (d *draft) openaiUsage() {
 }
 
 // plain is the text of the answer: OpenAI has no blocks.
-func (d *draft) plain() (text string, found bool) {
+func (d openaiAnswer) plain() (text string, found bool) {
 	for i := range d.blocks {
 		if b := &d.blocks[i]; b.Kind == TextBlock {
 			text, found = text+b.Text, true
@@ -46,7 +42,7 @@ func (d *draft) plain() (text string, found bool) {
 	return text, found
 }
 
-func (d *draft) openaiWhole() {
+func (d openaiAnswer) openaiWhole() {
 	d.out.text = make([]byte, 0, 768+2*d.out.total)
 	var content any
 	if text, ok := d.plain(); ok || d.calls == 0 {
@@ -75,12 +71,12 @@ func (d *draft) openaiWhole() {
 }
 
 // chunkHead writes the beginning of a chunk up to its choices.
-func (d *draft) chunkHead() {
+func (d openaiAnswer) chunkHead() {
 	d.put(`data: {"id":?,"object":"chat.completion.chunk","created":?,"model":?,"service_tier":"default","system_fingerprint":?,"choices":[`, d.id, d.at.Unix(), d.prompt.Model, fingerprint)
 }
 
 // chunk writes a chunk with a delta, of which values are the values.
-func (d *draft) chunk(finish any, delta string, values ...any) {
+func (d openaiAnswer) chunk(finish any, delta string, values ...any) {
 	d.chunkHead()
 	d.put(`{"index":0,"delta":{`)
 	d.put(delta, values...)
@@ -91,7 +87,7 @@ func (d *draft) chunk(finish any, delta string, values ...any) {
 	d.put("}\n\n")
 }
 
-func (d *draft) openaiStream() {
+func (d openaiAnswer) openaiStream() {
 	d.out.text = make([]byte, 0, min(2048+48*d.out.total, 64<<10))
 	var content any
 	if _, ok := d.plain(); ok || d.calls == 0 {
@@ -104,7 +100,7 @@ func (d *draft) openaiStream() {
 		b := &d.blocks[i]
 		switch b.Kind {
 		case TextBlock:
-			d.pieces(b.Text, func(s string) {
+			pieces(b.Text, d.answer.PieceBytes, func(s string) {
 				d.chunk(nil, `"content":?`, s)
 				d.content(len(s))
 			})
@@ -127,10 +123,10 @@ func (d *draft) openaiStream() {
 	d.event(toldNothing)
 }
 
-func (d *draft) openaiCall(index int, b *Block) {
+func (d openaiAnswer) openaiCall(index int, b *Block) {
 	d.chunk(nil, `"tool_calls":[{"index":?,"id":?,"type":"function","function":{"name":?,"arguments":""}}]`, index, b.ID, b.Name)
 	d.content(len(b.Name))
-	d.arguments(b.Input, func(s string) {
+	pieces(b.Input, argumentBytes, func(s string) {
 		d.chunk(nil, `"tool_calls":[{"index":?,"function":{"arguments":?}}]`, index, s)
 		d.content(len(s))
 	})

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// parse reads and judges a request. With a refusal the prompt may be nil, or
-// hold no more than model and stream.
-func (s *Server) parse(p Protocol, body []byte) (*Prompt, *Refusal) {
-	switch p {
+// parse reads and judges the body of p. A rule that refuses it panics with a *Refusal,
+// as [stage.Refused] has it; p then holds no more than model and stream.
+func (s *Server) parse(p *Prompt) {
+	switch p.Protocol {
 	case Anthropic:
-		return s.parseAnthropic(body)
+		s.parseAnthropic(p)
 	case OpenAIResponses:
-		return s.parseResponses(body)
+		s.parseResponses(p)
 	default:
-		return parseOpenAI(body)
+		p.parseOpenAI()
 	}
 }
 

@@ -57,32 +57,29 @@ type itemReader struct {
 }
 
 // responsesInput takes over the input, and refuses what OpenAI refuses.
-func (s *Server) responsesInput(p *Prompt, raw json.RawMessage) *Refusal {
+func (s *Server) responsesInput(p *Prompt, raw json.RawMessage) {
 	rd := &itemReader{s: s, p: p, names: map[string]string{}, results: map[string]bool{}}
 	if p.System != "" {
 		rd.system = []string{p.System}
 	}
 	if isString(raw) {
 		rd.person(unquote(raw), 0)
-		return nil
+		return
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
-		return invalidParam("input", "invalid_type", "Invalid type for 'input': expected one of an array of objects or a string, but got something else instead.")
+		panic(invalidParam("input", "invalid_type", "Invalid type for 'input': expected one of an array of objects or a string, but got something else instead."))
 	}
 	for i, raw := range items {
-		if r := rd.item(pathf("input[%d]", i), raw); r != nil {
-			return r
-		}
+		rd.item(pathf("input[%d]", i), raw)
 	}
 	switch {
 	case rd.after != "":
-		return lonely(rd.after)
+		panic(lonely(rd.after))
 	case len(rd.calls) > 0:
-		return invalidParam("input", "", pathf("No tool output found for function call %s.", rd.calls[0]))
+		panic(invalidParam("input", "", pathf("No tool output found for function call %s.", rd.calls[0])))
 	}
 	p.System = strings.Join(rd.system, "\n\n")
-	return nil
 }
 
 func lonely(id string) *Refusal {
@@ -96,51 +93,51 @@ func notFound(id string) *Refusal {
 	}
 }
 
-func (rd *itemReader) item(where string, raw json.RawMessage) *Refusal {
+func (rd *itemReader) item(where string, raw json.RawMessage) {
 	var kind struct {
 		Type string `json:"type"`
 		Role string `json:"role"`
 		ID   string `json:"id"`
 	}
 	if !isObject(raw) || json.Unmarshal(raw, &kind) != nil {
-		return invalidParam(where, "invalid_type", pathf("Invalid type for '%s': expected an object, but got something else instead.", where))
+		panic(invalidParam(where, "invalid_type", pathf("Invalid type for '%s': expected an object, but got something else instead.", where)))
 	}
 	if kind.Type == "" && kind.Role != "" {
 		kind.Type = "message"
 	}
 	switch {
 	case kind.Type == "item_reference":
-		return notFound(kind.ID)
+		panic(notFound(kind.ID))
 	case slices.Contains(foreignItems, kind.Type):
 		rd.after = ""
 		rd.model().Others++
 		rd.p.segment("item", raw, noCache)
-		return nil
+		return
 	case kind.Type != "function_call_output" && itemPrefix[kind.Type] == "":
-		return invalidParam(where, "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', 'item_reference', and those of other tools.", kind.Type))
+		panic(invalidParam(where, "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', 'item_reference', and those of other tools.", kind.Type)))
 	}
 	var it responsesItem
 	switch unknown, err := decode(raw, &it); {
 	case unknown != "":
-		return invalidParam(where+"."+unknown, "unknown_parameter", pathf("Unknown parameter: '%s.%s'.", where, unknown))
+		panic(invalidParam(where+"."+unknown, "unknown_parameter", pathf("Unknown parameter: '%s.%s'.", where, unknown)))
 	case err != nil:
-		return invalidParam(where, "invalid_type", pathf("Invalid type for '%s': expected another shape.", where))
+		panic(invalidParam(where, "invalid_type", pathf("Invalid type for '%s': expected another shape.", where)))
 	}
 	if prefix := itemPrefix[kind.Type]; it.ID != nil && !strings.HasPrefix(*it.ID, prefix) {
-		return invalidParam(where+".id", "invalid_value", pathf("Invalid '%s.id': '%s'. Expected an ID that begins with '%s'.", where, *it.ID, prefix))
+		panic(invalidParam(where+".id", "invalid_value", pathf("Invalid '%s.id': '%s'. Expected an ID that begins with '%s'.", where, *it.ID, prefix)))
 	}
 	if byPerson := kind.Type == "function_call_output" || kind.Type == "message" && it.Role != "assistant"; byPerson && rd.after != "" {
-		return lonely(rd.after)
+		panic(lonely(rd.after))
 	}
 	switch kind.Type {
 	case "message":
-		return rd.message(where, &it)
+		rd.message(where, &it)
 	case "reasoning":
-		return rd.reasoning(where, &it, raw)
+		rd.reasoning(where, &it, raw)
 	case "function_call":
-		return rd.call(where, &it)
+		rd.call(where, &it)
 	default:
-		return rd.result(where, &it)
+		rd.result(where, &it)
 	}
 }
 
@@ -158,14 +155,11 @@ func (rd *itemReader) person(text string, others int) {
 	rd.p.segment("user", []byte(text), noCache)
 }
 
-func (rd *itemReader) message(where string, it *responsesItem) *Refusal {
+func (rd *itemReader) message(where string, it *responsesItem) {
 	if !hasValue(it.Content) {
-		return missing(where + ".content")
+		panic(missing(where + ".content"))
 	}
-	text, others, r := responsesContent(where, it.Role, it.Content)
-	if r != nil {
-		return r
-	}
+	text, others := responsesContent(where, it.Role, it.Content)
 	switch it.Role {
 	case "system", "developer":
 		rd.system = append(rd.system, text)
@@ -177,19 +171,18 @@ func (rd *itemReader) message(where string, it *responsesItem) *Refusal {
 		rd.model().paragraph(text)
 		rd.p.segment("assistant", []byte(text), noCache)
 	default:
-		return invalidParam(where+".role", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", it.Role))
+		panic(invalidParam(where+".role", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", it.Role)))
 	}
-	return nil
 }
 
-func (rd *itemReader) reasoning(where string, it *responsesItem, raw json.RawMessage) *Refusal {
+func (rd *itemReader) reasoning(where string, it *responsesItem, raw json.RawMessage) {
 	switch {
 	case it.ID == nil:
-		return missing(where + ".id")
+		panic(missing(where + ".id"))
 	case it.Summary == nil:
-		return missing(where + ".summary")
+		panic(missing(where + ".summary"))
 	case it.Encrypted == nil || *it.Encrypted == "":
-		return notFound(*it.ID)
+		panic(notFound(*it.ID))
 	}
 	var summary []string
 	for _, part := range *it.Summary {
@@ -197,61 +190,55 @@ func (rd *itemReader) reasoning(where string, it *responsesItem, raw json.RawMes
 	}
 	read := strings.Join(summary, "\n\n")
 	if !rd.s.seals.validEncrypted(*it.ID, read, *it.Encrypted) {
-		return invalidParam("", "invalid_encrypted_content", pathf("The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", *it.ID))
+		panic(invalidParam("", "invalid_encrypted_content", pathf("The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", *it.ID)))
 	}
 	rd.after = *it.ID
 	rd.model().Thinking += read
 	rd.p.segment("reasoning", raw, noCache)
-	return nil
 }
 
-func (rd *itemReader) call(where string, it *responsesItem) *Refusal {
+func (rd *itemReader) call(where string, it *responsesItem) {
 	switch {
 	case it.CallID == "":
-		return missing(where + ".call_id")
+		panic(missing(where + ".call_id"))
 	case len(it.CallID) > 64:
-		return invalidParam(where+".call_id", "string_above_max_length", pathf("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(it.CallID)))
+		panic(invalidParam(where+".call_id", "string_above_max_length", pathf("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(it.CallID))))
 	case !isToolName(it.Name, 128):
-		return invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
+		panic(invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."))
 	case it.Arguments == nil:
-		return missing(where + ".arguments")
+		panic(missing(where + ".arguments"))
 	case rd.names[it.CallID] != "":
-		return invalidParam(where+".call_id", "", pathf("Duplicate function call with call_id %s.", it.CallID))
+		panic(invalidParam(where+".call_id", "", pathf("Duplicate function call with call_id %s.", it.CallID)))
 	}
 	rd.after = ""
 	rd.calls, rd.names[it.CallID] = append(rd.calls, it.CallID), it.Name
 	m := rd.model()
 	m.Calls = append(m.Calls, Call{it.CallID, it.Name, json.RawMessage(*it.Arguments)})
 	rd.p.segment("call", []byte(it.Name+*it.Arguments), noCache)
-	return nil
 }
 
-func (rd *itemReader) result(where string, it *responsesItem) *Refusal {
+func (rd *itemReader) result(where string, it *responsesItem) {
 	switch {
 	case it.CallID == "":
-		return missing(where + ".call_id")
+		panic(missing(where + ".call_id"))
 	case !hasValue(it.Output):
-		return missing(where + ".output")
+		panic(missing(where + ".output"))
 	case rd.names[it.CallID] == "":
-		return invalidParam("input", "", pathf("No tool call found for function call output with call_id %s.", it.CallID))
+		panic(invalidParam("input", "", pathf("No tool call found for function call output with call_id %s.", it.CallID)))
 	case rd.results[it.CallID]:
-		return invalidParam("input", "", pathf("Duplicate function call output with call_id %s.", it.CallID))
+		panic(invalidParam("input", "", pathf("Duplicate function call output with call_id %s.", it.CallID)))
 	}
-	text, _, r := responsesContent(where, "user", it.Output)
-	if r != nil {
-		return r
-	}
+	text, _ := responsesContent(where, "user", it.Output)
 	rd.results[it.CallID] = true
 	rd.calls = slices.DeleteFunc(rd.calls, func(id string) bool { return id == it.CallID })
 	rd.p.result(Result{CallID: it.CallID, Name: rd.names[it.CallID], Text: text})
-	return nil
 }
 
 // responsesContent reads the content of a message or result: its text, and how
 // many parts are something else.
-func responsesContent(where, role string, raw json.RawMessage) (text string, others int, _ *Refusal) {
+func responsesContent(where, role string, raw json.RawMessage) (text string, others int) {
 	if isString(raw) {
-		return unquote(raw), 0, nil
+		return unquote(raw), 0
 	}
 	var parts []struct {
 		Type    string  `json:"type"`
@@ -259,7 +246,7 @@ func responsesContent(where, role string, raw json.RawMessage) (text string, oth
 		Refusal string  `json:"refusal"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return "", 0, invalidParam(where+".content", "invalid_type", pathf("Invalid type for '%s.content': expected one of an array of objects or a string, but got something else instead.", where))
+		panic(invalidParam(where+".content", "invalid_type", pathf("Invalid type for '%s.content': expected one of an array of objects or a string, but got something else instead.", where)))
 	}
 	supported := []string{"input_text", "input_image", "input_file", "input_audio", "computer_screenshot"}
 	if role == "assistant" {
@@ -269,9 +256,9 @@ func responsesContent(where, role string, raw json.RawMessage) (text string, oth
 		place := pathf("%s.content[%d]", where, j)
 		switch {
 		case !slices.Contains(supported, part.Type):
-			return "", 0, invalidParam(place, "invalid_value", "Invalid value: '"+part.Type+"'. Supported values are: '"+strings.Join(supported, "', '")+"'.")
+			panic(invalidParam(place, "invalid_value", "Invalid value: '"+part.Type+"'. Supported values are: '"+strings.Join(supported, "', '")+"'."))
 		case strings.HasSuffix(part.Type, "_text") && part.Text == nil:
-			return "", 0, missing(place + ".text")
+			panic(missing(place + ".text"))
 		case part.Text != nil:
 			if text != "" {
 				text += "\n"
@@ -283,5 +270,5 @@ func responsesContent(where, role string, raw json.RawMessage) (text string, oth
 			others++
 		}
 	}
-	return text, others, nil
+	return text, others
 }

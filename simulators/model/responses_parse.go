@@ -63,60 +63,50 @@ var includable = []string{
 	"file_search_call.results", "message.input_image.image_url", "message.output_text.logprobs", "reasoning.encrypted_content",
 }
 
-func (s *Server) parseResponses(body []byte) (*Prompt, *Refusal) {
+func (s *Server) parseResponses(p *Prompt) {
 	var q responsesRequest
-	unknown, refusal := openaiBody(body, &q)
-	if refusal != nil {
-		return nil, refusal
-	}
-	p := &Prompt{Protocol: OpenAIResponses, Model: q.Model, Stream: q.Stream, Body: body}
+	unknown := openaiBody(p.Body, &q)
+	p.Model, p.Stream = q.Model, q.Stream
 	if unknown != "" {
-		return p, invalidParam(unknown, "unknown_parameter", pathf("Unknown parameter: '%s'.", unknown))
+		panic(invalidParam(unknown, "unknown_parameter", pathf("Unknown parameter: '%s'.", unknown)))
 	}
-	if r := p.responsesSettings(&q); r != nil {
-		return p, r
-	}
-	if r := p.responsesTools(&q); r != nil {
-		return p, r
-	}
+	p.responsesSettings(&q)
+	p.responsesTools(&q)
 	if q.Instructions != nil && *q.Instructions != "" {
 		p.System = *q.Instructions
 		p.segment("system", []byte(p.System), noCache)
 	}
-	return p, s.responsesInput(p, q.Input)
+	s.responsesInput(p, q.Input)
 }
 
 // responsesSettings judges everything but tools and input.
-func (p *Prompt) responsesSettings(q *responsesRequest) *Refusal {
+func (p *Prompt) responsesSettings(q *responsesRequest) {
 	switch {
 	case q.Model == "":
-		return invalidParam("model", "missing_required_parameter", "Missing required parameter: 'model'.")
+		panic(invalidParam("model", "missing_required_parameter", "Missing required parameter: 'model'."))
 	case !hasValue(q.Input) || string(q.Input) == `""` || string(q.Input) == "[]":
-		return invalidParam("input", "missing_required_parameter", "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided.")
+		panic(invalidParam("input", "missing_required_parameter", "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be provided."))
 	case q.StreamOptions != nil && !q.Stream:
-		return invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+		panic(invalidParam("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled."))
 	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 2):
-		return invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2.")
+		panic(invalidParam("temperature", "decimal_above_max_value", "Invalid 'temperature': expected a value between 0 and 2."))
 	case q.PreviousID != nil:
-		return invalidParam("previous_response_id", "previous_response_not_found", pathf("Previous response with id '%s' not found.", *q.PreviousID))
+		panic(invalidParam("previous_response_id", "previous_response_not_found", pathf("Previous response with id '%s' not found.", *q.PreviousID)))
 	case hasValue(q.Conversation):
-		return invalidParam("conversation", "", "Conversation not found.")
+		panic(invalidParam("conversation", "", "Conversation not found."))
 	}
 	for i, name := range q.Include {
 		if !slices.Contains(includable, name) {
-			return invalidParam(pathf("include[%d]", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: %s.", name, "'"+strings.Join(includable, "', '")+"'"))
+			panic(invalidParam(pathf("include[%d]", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: %s.", name, "'"+strings.Join(includable, "', '")+"'")))
 		}
 	}
 	if n := q.MaxOutputTokens; n != nil {
 		if *n < 16 {
-			return invalidParam("max_output_tokens", "integer_below_min_value", pathf("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n))
+			panic(invalidParam("max_output_tokens", "integer_below_min_value", pathf("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n)))
 		}
 		p.MaxTokens = *n
 	}
-	tier, r := responsesTier(q.ServiceTier)
-	if r != nil {
-		return r
-	}
+	tier := responsesTier(q.ServiceTier)
 	p.responses = responsesWishes{
 		encrypted: slices.Contains(q.Include, "reasoning.encrypted_content"),
 		padded:    q.StreamOptions == nil || q.StreamOptions.IncludeObfuscation == nil || *q.StreamOptions.IncludeObfuscation,
@@ -127,56 +117,53 @@ func (p *Prompt) responsesSettings(q *responsesRequest) *Refusal {
 		p.Thinking = q.Reasoning.Effort != nil && *q.Reasoning.Effort != "none"
 		p.responses.summary = q.Reasoning.Summary != nil
 	}
-	return nil
 }
 
 // responsesTier is the tier in which a request is served.
-func responsesTier(asked *string) (string, *Refusal) {
+func responsesTier(asked *string) string {
 	if asked == nil {
-		return "default", nil
+		return "default"
 	}
 	switch *asked {
 	case "auto", "default":
-		return "default", nil
+		return "default"
 	case "priority", "fast":
-		return "priority", nil
+		return "priority"
 	case "flex", "scale", "ultrafast":
-		return *asked, nil
+		return *asked
 	default:
-		return "", invalidParam("service_tier", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'auto', 'default', 'flex', 'scale', 'priority', 'fast', and 'ultrafast'.", *asked))
+		panic(invalidParam("service_tier", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'auto', 'default', 'flex', 'scale', 'priority', 'fast', and 'ultrafast'.", *asked)))
 	}
 }
 
-func (p *Prompt) responsesTools(q *responsesRequest) *Refusal {
+func (p *Prompt) responsesTools(q *responsesRequest) {
 	seen := map[string]bool{}
 	if q.Tools != nil {
 		for i, raw := range *q.Tools {
-			if r := p.responsesTool(i, raw, seen); r != nil {
-				return r
-			}
+			p.responsesTool(i, raw, seen)
 		}
 	}
 	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
 	if !hasValue(q.ToolChoice) {
-		return nil
+		return
 	}
 	if isString(q.ToolChoice) {
 		if unquote(q.ToolChoice) == "required" && len(p.Tools) == 0 {
-			return invalidParam("tool_choice", "", "Tool choice 'required' must be specified with 'tools' parameter.")
+			panic(invalidParam("tool_choice", "", "Tool choice 'required' must be specified with 'tools' parameter."))
 		}
-		return p.openaiChoice(q.ToolChoice, seen)
+		p.openaiChoice(q.ToolChoice, seen)
+		return
 	}
 	var c struct {
 		Name string `json:"name"`
 	}
 	if json.Unmarshal(q.ToolChoice, &c) != nil || !seen[c.Name] {
-		return invalidParam("tool_choice", "", pathf("Tool choice '%s' not found in 'tools' parameter.", c.Name))
+		panic(invalidParam("tool_choice", "", pathf("Tool choice '%s' not found in 'tools' parameter.", c.Name)))
 	}
 	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Name
-	return nil
 }
 
-func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool) *Refusal {
+func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool) {
 	var t struct {
 		Type        string          `json:"type"`
 		Name        string          `json:"name"`
@@ -187,24 +174,23 @@ func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool)
 	where := pathf("tools[%d]", i)
 	switch err := json.Unmarshal(raw, &t); {
 	case err != nil || t.Type == "":
-		return missing(where + ".type")
+		panic(missing(where + ".type"))
 	case t.Type != "function":
-		return invalidParam(where+".type", "invalid_value", pathf("Invalid value: '%s'. This simulated model has functions only.", t.Type))
+		panic(invalidParam(where+".type", "invalid_value", pathf("Invalid value: '%s'. This simulated model has functions only.", t.Type)))
 	case t.Name == "":
-		return missing(where + ".name")
+		panic(missing(where + ".name"))
 	case !isToolName(t.Name, 64):
-		return invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.")
+		panic(invalidParam(where+".name", "invalid_value", "Invalid '"+where+".name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."))
 	case hasValue(t.Parameters) && !isObjectSchema(t.Parameters):
-		return invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Name))
+		panic(invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Name)))
 	case (t.Strict == nil || *t.Strict) && !isClosedSchema(t.Parameters):
-		return invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name))
+		panic(invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name)))
 	case seen[t.Name]:
-		return invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Name))
+		panic(invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Name)))
 	}
 	seen[t.Name] = true
 	p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.Parameters})
 	p.segment("tool", definition(t.Name, t.Description, t.Parameters), noCache)
-	return nil
 }
 
 // isClosedSchema is what a strict tool needs, as far as its first level goes.

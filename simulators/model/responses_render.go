@@ -2,6 +2,9 @@ package model
 
 import "encoding/json"
 
+// responsesAnswer renders a draft as OpenAI Responses does.
+type responsesAnswer struct{ *draft }
+
 // responseEnd is f in the words of Responses: the status, and why it is
 // incomplete.
 func responseEnd(f Finish) (status, reason string) {
@@ -18,7 +21,7 @@ func responseEnd(f Finish) (status, reason string) {
 }
 
 // prepareItem gives a block its id as an item, and reasoning its content.
-func (d *draft) prepareItem(b *Block) {
+func (d responsesAnswer) prepareItem(b *Block) {
 	id := d.s.names.item(b.Kind)
 	d.items = append(d.items, id)
 	switch b.Kind {
@@ -26,7 +29,7 @@ func (d *draft) prepareItem(b *Block) {
 		if summary := d.summary(b); b.Signature == "" {
 			b.Signature = d.s.seals.encrypted(id, summary, b.Text)
 		} else {
-			d.s.seals.remember(id+"\x00"+summary, b.Signature)
+			d.s.seals.chosen.add([2]string{id + "\x00" + summary, b.Signature})
 		}
 	case CallBlock:
 		d.prepareCall(b)
@@ -35,14 +38,14 @@ func (d *draft) prepareItem(b *Block) {
 }
 
 // summary is what may be read of a block of reasoning.
-func (d *draft) summary(b *Block) string {
+func (d responsesAnswer) summary(b *Block) string {
 	if b.Kind == ThinkingBlock && d.prompt.responses.summary {
 		return b.Text
 	}
 	return ""
 }
 
-func (d *draft) responses() *stream {
+func (d responsesAnswer) render() *stream {
 	d.out.fail = d.responseFailure
 	if d.prompt.Stream {
 		d.responsesStream()
@@ -57,17 +60,11 @@ func (d *draft) responses() *stream {
 	return &d.out
 }
 
-func (d *draft) knows() told {
-	if d.noUsage {
-		return toldNothing
-	}
-	return toldAll
-}
-
 // responseFailure is how an answer of Responses fails behind number events: an
 // error, and the response that failed. Not streamed it is the response alone.
-func (d *draft) responseFailure(r *Refusal, number int) (text []byte, events int) {
-	f := *d
+func (d responsesAnswer) responseFailure(r *Refusal, number int) (text []byte, events int) {
+	copied := *d.draft
+	f := responsesAnswer{&copied}
 	f.out, f.before = stream{}, number
 	message, code := r.words()
 	failure := &draft{}
@@ -85,13 +82,13 @@ func (d *draft) responseFailure(r *Refusal, number int) (text []byte, events int
 }
 
 // begin writes the beginning of an event, whose closing brace is left out.
-func (d *draft) begin(kind string) {
-	d.anthropicHead(kind)
+func (d responsesAnswer) begin(kind string) {
+	d.head(kind)
 	d.put(`,"sequence_number":?`, d.before+len(d.out.events))
 }
 
 // whole writes an event with the whole response.
-func (d *draft) whole(kind, status, reason string, failure any) {
+func (d responsesAnswer) whole(kind, status, reason string, failure any) {
 	d.begin(kind)
 	d.put(`,"response":`)
 	d.response(status, reason, failure)
@@ -103,7 +100,7 @@ func (d *draft) whole(kind, status, reason string, failure any) {
 }
 
 // response writes the whole response; failure is its error as JSON, or nil.
-func (d *draft) response(status, reason string, failure any) {
+func (d responsesAnswer) response(status, reason string, failure any) {
 	w := &d.prompt.responses
 	d.put(`{"id":?,"object":"response","created_at":?,"status":?,"background":false,"error":?,"incomplete_details":`, d.id, d.at.Unix(), status, failure)
 	if reason != "" {
@@ -138,7 +135,7 @@ func (d *draft) response(status, reason string, failure any) {
 }
 
 // itemHead writes the beginning of item i up to its status.
-func (d *draft) itemHead(i int, status string) {
+func (d responsesAnswer) itemHead(i int, status string) {
 	kind := itemType[d.blocks[i].Kind]
 	d.put(`{"id":?,"type":?`, d.items[i], kind)
 	if kind != "reasoning" {
@@ -154,7 +151,7 @@ const (
 )
 
 // item writes item i as it is when it is done.
-func (d *draft) item(i int) {
+func (d responsesAnswer) item(i int) {
 	b, status := &d.blocks[i], "completed"
 	if d.finish() == Length && i == len(d.blocks)-1 {
 		status = "incomplete"

@@ -1,6 +1,6 @@
 package model
 
-func (d *draft) responsesStream() {
+func (d responsesAnswer) responsesStream() {
 	d.out.text = make([]byte, 0, min(4096+48*d.out.total, 64<<10))
 	d.whole("response.created", "in_progress", "", nil)
 	d.whole("response.in_progress", "in_progress", "", nil)
@@ -24,14 +24,14 @@ func (d *draft) responsesStream() {
 }
 
 // added writes the beginning of the event that announces item i.
-func (d *draft) added(i int) {
+func (d responsesAnswer) added(i int) {
 	d.begin("response.output_item.added")
 	d.put(`,"output_index":?,"item":`, i)
 	d.itemHead(i, "in_progress")
 }
 
 // part writes the beginning of an event about a part of item i; index is that part's.
-func (d *draft) part(i int, kind, index string) {
+func (d responsesAnswer) part(i int, kind, index string) {
 	d.begin("response." + kind)
 	d.put(`,"item_id":?,"output_index":?`, d.items[i], i)
 	if index != "" {
@@ -40,14 +40,14 @@ func (d *draft) part(i int, kind, index string) {
 }
 
 // parted writes an event about a part of item i, with what rest says of it.
-func (d *draft) parted(i int, kind, index, rest, value string) {
+func (d responsesAnswer) parted(i int, kind, index, rest, value string) {
 	d.part(i, kind, index)
 	d.put(rest, value)
 	d.end(toldNothing)
 }
 
 // deltas writes text in pieces.
-func (d *draft) deltas(i int, kind, index, more, piece string) {
+func (d responsesAnswer) deltas(i int, kind, index, more, piece string) {
 	d.part(i, kind+".delta", index)
 	d.put(more+`,"delta":?`, piece)
 	if d.prompt.responses.padded {
@@ -58,19 +58,19 @@ func (d *draft) deltas(i int, kind, index, more, piece string) {
 	d.content(len(piece))
 }
 
-func (d *draft) streamText(i int, b *Block) {
+func (d responsesAnswer) streamText(i int, b *Block) {
 	d.added(i)
 	d.put(`,"content":[],"role":"assistant"}`)
 	d.end(toldNothing)
 	d.parted(i, "content_part.added", "content_index", `,"part":`+textPart, "")
-	d.pieces(b.Text, func(s string) { d.deltas(i, "output_text", "content_index", `,"logprobs":[]`, s) })
+	pieces(b.Text, d.answer.PieceBytes, func(s string) { d.deltas(i, "output_text", "content_index", `,"logprobs":[]`, s) })
 	d.parted(i, "output_text.done", "content_index", `,"logprobs":[],"text":?`, b.Text)
 	d.parted(i, "content_part.done", "content_index", `,"part":`+textPart, b.Text)
 }
 
 // streamReasoning announces reasoning with content that is not yet the whole,
 // as OpenAI does: only that of the item that is done is good.
-func (d *draft) streamReasoning(i int, b *Block) {
+func (d responsesAnswer) streamReasoning(i int, b *Block) {
 	summary := d.summary(b)
 	if summary == "" {
 		d.sent += len(b.Text) // paid for and never seen
@@ -85,15 +85,15 @@ func (d *draft) streamReasoning(i int, b *Block) {
 		return
 	}
 	d.parted(i, "reasoning_summary_part.added", "summary_index", `,"part":`+summaryPart, "")
-	d.pieces(summary, func(s string) { d.deltas(i, "reasoning_summary_text", "summary_index", "", s) })
+	pieces(summary, d.answer.PieceBytes, func(s string) { d.deltas(i, "reasoning_summary_text", "summary_index", "", s) })
 	d.parted(i, "reasoning_summary_text.done", "summary_index", `,"text":?`, summary)
 	d.parted(i, "reasoning_summary_part.done", "summary_index", `,"part":`+summaryPart, summary)
 }
 
-func (d *draft) streamCall(i int, b *Block) {
+func (d responsesAnswer) streamCall(i int, b *Block) {
 	d.added(i)
 	d.put(callEnd+"}\n\n", "", b.ID, b.Name)
 	d.content(len(b.Name))
-	d.arguments(b.Input, func(s string) { d.deltas(i, "function_call_arguments", "", "", s) })
+	pieces(b.Input, argumentBytes, func(s string) { d.deltas(i, "function_call_arguments", "", "", s) })
 	d.parted(i, "function_call_arguments.done", "", `,"arguments":?`, b.Input)
 }

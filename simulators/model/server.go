@@ -86,7 +86,7 @@ func New(o Options) *Server {
 	s := &Server{
 		o:      o,
 		names:  newIDMaker(o.Seed),
-		seals:  newSeals(),
+		seals:  &seals{},
 		cache:  newCache(o.MinCacheTokens, o.Now),
 		plan:   newPlan(o.Seed),
 		ledger: newLedger(o.Prices, o.MaxBill),
@@ -139,10 +139,9 @@ func (s *Server) Reset() {
 
 // gate counts what is being served, and waits for its end.
 type gate struct {
-	mu     sync.Mutex
-	n      int           // guarded by mu
-	closed bool          // guarded by mu
-	idle   chan struct{} // guarded by mu: closed when n is 0 after close
+	mu     sync.Mutex // guards closed; held while n grows
+	closed bool
+	n      sync.WaitGroup
 }
 
 // enter is false when nothing more is served.
@@ -152,31 +151,16 @@ func (g *gate) enter() bool {
 	if g.closed {
 		return false
 	}
-	g.n++
+	g.n.Add(1)
 	return true
 }
 
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.n--
-	if g.n == 0 && g.idle != nil {
-		close(g.idle)
-		g.idle = nil
-	}
-}
+func (g *gate) leave() { g.n.Done() }
 
 // close lets nobody in and waits until all have left.
 func (g *gate) close() {
 	g.mu.Lock()
 	g.closed = true
-	var idle chan struct{}
-	if g.n > 0 {
-		idle = make(chan struct{})
-		g.idle = idle
-	}
 	g.mu.Unlock()
-	if idle != nil {
-		<-idle
-	}
+	g.n.Wait()
 }

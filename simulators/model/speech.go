@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // maxSpeech is how large a request for a transcription may be: 25 MiB, all of it.
@@ -34,15 +36,12 @@ type speech struct {
 
 // transcribe answers a request to /v1/audio/transcriptions.
 func (x *exchange) transcribe() {
-	body, err := readBody(x.w, x.r, maxSpeech)
-	if err != nil {
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			x.refuse(tooLoud(x.r.ContentLength))
-		}
-		return // otherwise the client left
+	body := x.read(maxSpeech, tooLoud(x.r.ContentLength))
+	if body == nil {
+		return
 	}
-	x.s.tape.add(Recorded{ID: x.entry.ID, At: x.entry.At, Protocol: x.entry.Protocol, Header: x.header(), Body: body})
-	sp, refusal := parseSpeech(x.r.Header.Get("Content-Type"), body)
+	sp := &speech{}
+	refusal, _ := stage.Refused[Refusal](func() { sp.parse(x.r.Header.Get("Content-Type"), body) })
 	x.entry.Model = sp.model
 	if refusal != nil {
 		x.refuse(refusal)
@@ -73,11 +72,11 @@ func tooLoud(n int64) *Refusal {
 	}
 }
 
-// parseSpeech reads the form, as strictly as the API does.
-func parseSpeech(contentType string, body []byte) (sp speech, r *Refusal) {
+// parse reads the form, as strictly as the API does.
+func (sp *speech) parse(contentType string, body []byte) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return sp, invalid("Could not parse multipart form")
+		panic(invalid("Could not parse multipart form"))
 	}
 	var file []byte
 	var name string
@@ -88,11 +87,11 @@ func parseSpeech(contentType string, body []byte) (sp speech, r *Refusal) {
 			break
 		}
 		if err != nil {
-			return sp, invalid("Could not parse multipart form")
+			panic(invalid("Could not parse multipart form"))
 		}
 		content, err := io.ReadAll(part)
 		if err != nil {
-			return sp, invalid("Could not parse multipart form")
+			panic(invalid("Could not parse multipart form"))
 		}
 		switch part.FormName() {
 		case "model":
@@ -103,31 +102,30 @@ func parseSpeech(contentType string, body []byte) (sp speech, r *Refusal) {
 			sp.format = string(content)
 		case "language", "prompt", "temperature", "timestamp_granularities[]", "include[]", "chunking_strategy", "stream":
 		default:
-			return sp, &Refusal{Status: 400, Message: "Unrecognized request argument supplied: " + part.FormName()}
+			panic(&Refusal{Status: 400, Message: "Unrecognized request argument supplied: " + part.FormName()})
 		}
 	}
-	return sp, sp.judge(name, file)
+	sp.judge(name, file)
 }
 
-func (sp *speech) judge(name string, file []byte) *Refusal {
+func (sp *speech) judge(name string, file []byte) {
 	switch {
 	case sp.model == "":
-		return invalid("you must provide a model parameter")
+		panic(invalid("you must provide a model parameter"))
 	case name == "":
-		return invalid("file is a required property")
+		panic(invalid("file is a required property"))
 	case sp.format != "" && sp.format != "json":
-		return invalidParam("response_format", "unsupported_value", "response_format '"+sp.format+"' is not compatible with model '"+sp.model+"'. Use 'json' instead.")
+		panic(invalidParam("response_format", "unsupported_value", "response_format '"+sp.format+"' is not compatible with model '"+sp.model+"'. Use 'json' instead."))
 	}
 	ending := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
 	var ok bool
 	sp.words, sp.length, ok = decodeVoice(file)
 	switch {
 	case !slices.Contains(speechFormats, ending), !ok:
-		return invalid("Invalid file format. Supported formats: ['" + strings.Join(speechFormats, "', '") + "']")
+		panic(invalid("Invalid file format. Supported formats: ['" + strings.Join(speechFormats, "', '") + "']"))
 	case sp.length < minSpeech:
-		return &Refusal{Status: 400, Message: "Audio file is too short. Minimum audio length is 0.1 seconds.", Param: "file", Code: "audio_too_short"}
+		panic(&Refusal{Status: 400, Message: "Audio file is too short. Minimum audio length is 0.1 seconds.", Param: "file", Code: "audio_too_short"})
 	}
-	return nil
 }
 
 // billsTokens reports whether the model bills tokens, as those of the line gpt-4o do; the

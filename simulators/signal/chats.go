@@ -1,8 +1,9 @@
 package signal
 
 import (
-	"fmt"
 	"slices"
+
+	"parley/simulators/internal/stage"
 )
 
 // chats are the people, the groups, and the conversations in which they and the accounts
@@ -116,9 +117,9 @@ func (s *chats) holdsKey(p Person, a *account) bool {
 
 // enter finds or opens a group for somebody who writes there: it has every
 // account in it when it is new.
-func (s *chats) enter(chat Chat, aci string) (*group, error) {
+func (s *chats) enter(chat Chat, aci string) *group {
 	if err := checkGroup(chat.Group); err != nil {
-		return nil, err
+		panic(stage.Forbid("%w", err))
 	}
 	g := s.groups[chat.Group]
 	if g == nil {
@@ -132,7 +133,7 @@ func (s *chats) enter(chat Chat, aci string) (*group, error) {
 		g.name = chat.Name
 	}
 	g.join(aci)
-	return g, nil
+	return g
 }
 
 // place is where something happens: the conversation, its group if it is one, and
@@ -144,23 +145,16 @@ type place struct {
 }
 
 // placeOf finds the place of a chat for a person.
-func (s *chats) placeOf(chat Chat, p Person) (place, error) {
+func (s *chats) placeOf(chat Chat, p Person) place {
 	if err := checkIDs(p.ACI, p.Number); err != nil {
-		return place{}, err
+		panic(stage.Forbid("%w", err))
 	}
 	s.meet(p)
-	a := s.account(chat.Account)
-	if a == nil {
-		return place{}, fmt.Errorf("%w: %q", errNoAccount, chat.Account)
-	}
+	a := s.registered(chat.Account)
 	if chat.Group == "" {
-		return place{chat: s.direct(a, p.ACI), audience: []*account{a}}, nil
+		return place{chat: s.direct(a, p.ACI), audience: []*account{a}}
 	}
-	g, err := s.enter(chat, p.ACI)
-	if err != nil {
-		return place{}, err
-	}
-	return s.groupPlace(g, p.ACI), nil
+	return s.groupPlace(s.enter(chat, p.ACI), p.ACI)
 }
 
 // groupPlace is a group seen by the accounts in it, but for the author.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"parley/simulators/internal/stage"
 )
 
 // React lets p react to a message with an emoji, or take the reaction back. The
@@ -51,10 +53,7 @@ func (s *people) SetTimer(chat Chat, p Person, seconds int) (ActionResult, error
 	if chat.Group != "" {
 		kind = "group"
 	}
-	return s.change("set the timer", chat, p, kind, func(pl place) error {
-		pl.chat.timer = max(seconds, 0)
-		return nil
-	})
+	return s.change("set the timer", chat, p, kind, func(pl place) { pl.chat.timer = max(seconds, 0) })
 }
 
 // Rename is a change of the group: accounts get a message without text of the type
@@ -75,40 +74,34 @@ func (s *people) Invite(chat Chat, by Person, who string) (ActionResult, error) 
 		s.groups[chat.Group] = &group{id: chat.Group, admins: []string{by.ACI}}
 	}
 	s.mu.Unlock()
-	return s.change("invite", chat, by, "group", func(pl place) error {
+	return s.change("invite", chat, by, "group", func(pl place) {
 		if a := s.accountByACI(who); a != nil && !pl.group.has(who) && !s.holdsKey(by, a) {
 			pl.group.pending = append(pl.group.pending, who)
-			return nil
+			return
 		}
 		pl.group.join(who)
-		return nil
 	})
 }
 
 // Remove is described at Invite.
 func (s *people) Remove(chat Chat, by Person, who string) (ActionResult, error) {
-	return s.change("remove", chat, by, "group", func(pl place) error {
+	return s.change("remove", chat, by, "group", func(pl place) {
 		if !pl.group.has(who) {
-			return fmt.Errorf("%w: %q", errAbsent, who)
+			panic(stage.Forbid("%w: %q", errAbsent, who))
 		}
 		pl.group.leave(who)
-		return nil
 	})
 }
 
 // change tells of a change of the chat: of the group, or of a timer.
-func (s *people) change(what string, chat Chat, p Person, kind string, do func(place) error) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl, err := s.placeOf(chat, p)
-	if err == nil && kind == "group" && pl.group == nil {
-		err = errNoGroup
+func (s *people) change(what string, chat Chat, p Person, kind string, do func(place)) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "%s", what)()
+	pl := s.placeOf(chat, p)
+	if kind == "group" && pl.group == nil {
+		panic(stage.Forbid("%w", errNoGroup))
 	}
-	if err == nil && do != nil {
-		err = do(pl)
-	}
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("%s: %w", what, err)
+	if do != nil {
+		do(pl)
 	}
 	at := s.stamp()
 	if pl.group != nil {
@@ -148,13 +141,9 @@ func (s *people) Call(chat Chat, p Person) (ActionResult, error) {
 }
 
 // happen tells the place of something that is no message.
-func (s *people) happen(what string, chat Chat, p Person, entry EnvelopeEntry, fill func(*wireEnvelope, *wireData)) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl, err := s.placeOf(chat, p)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("%s: %w", what, err)
-	}
+func (s *people) happen(what string, chat Chat, p Person, entry EnvelopeEntry, fill func(*wireEnvelope, *wireData)) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "%s", what)()
+	pl := s.placeOf(chat, p)
 	at := s.stamp()
 	return s.tell(pl, p, at, nil, entry, func(e *wireEnvelope) { fill(e, s.data(pl, at)) }), nil
 }
@@ -175,13 +164,9 @@ type Sync struct {
 
 // Synced lets another device of the account do something. The zero Sync is one of
 // which signal-cli tells no more than {}.
-func (s *people) Synced(id string, y Sync) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(id)
-	if a == nil {
-		return ActionResult{}, fmt.Errorf("sync: %w: %q", errNoAccount, id)
-	}
+func (s *people) Synced(id string, y Sync) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "sync")()
+	a := s.registered(id)
 	at := s.stamp()
 	w := &wireSync{BlockedNumbers: y.Blocked}
 	if y.Read != nil {
@@ -218,13 +203,9 @@ func (s *people) transcript(a *account, at int64, y Sync) *wireSent {
 
 // Echo is a message of the account itself that comes back as if somebody else had
 // written it.
-func (s *people) Echo(id, text string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(id)
-	if a == nil {
-		return ActionResult{}, fmt.Errorf("echo: %w: %q", errNoAccount, id)
-	}
+func (s *people) Echo(id, text string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "echo")()
+	a := s.registered(id)
 	at := s.stamp()
 	pl := place{chat: s.direct(a, a.ACI), audience: []*account{a}}
 	d := s.data(pl, at)
@@ -234,14 +215,10 @@ func (s *people) Echo(id, text string) (ActionResult, error) {
 
 // Unreadable puts an envelope into the queue that signal-cli cannot read: it shows
 // an exception of that type beside an envelope that says nothing.
-func (s *people) Unreadable(chat Chat, p Person, kind, message string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl, err := s.placeOf(chat, p)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("unreadable: %w", err)
-	}
-	said := s.tell(pl, p, s.stamp(), nil, EnvelopeEntry{Kind: "broken"}, func(*wireEnvelope) {})
+func (s *people) Unreadable(chat Chat, p Person, kind, message string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "unreadable")()
+	pl := s.placeOf(chat, p)
+	said = s.tell(pl, p, s.stamp(), nil, EnvelopeEntry{Kind: "broken"}, func(*wireEnvelope) {})
 	for _, a := range pl.audience {
 		a.queue.waiting[len(a.queue.waiting)-1].broken = &wireException{Type: kind, Message: message}
 	}
@@ -251,15 +228,11 @@ func (s *people) Unreadable(chat Chat, p Person, kind, message string) (ActionRe
 var errNotJSON = errors.New("an entry is one line of JSON")
 
 // Inject puts raw into an account's queue; its daemon shows it as it stands.
-func (s *people) Inject(account string, raw json.RawMessage) (Ref, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(account)
-	if a == nil {
-		return Ref{}, fmt.Errorf("inject: %w: %q", errNoAccount, account)
-	}
+func (s *people) Inject(account string, raw json.RawMessage) (ref Ref, err error) {
+	defer stage.Act(&s.mu, &err, "inject")()
+	a := s.registered(account)
 	if !json.Valid(raw) || slices.Contains(raw, '\n') {
-		return Ref{}, fmt.Errorf("inject: %w", errNotJSON)
+		panic(stage.Forbid("%w", errNotJSON))
 	}
 	return s.enqueue(a, raw, nil, EnvelopeEntry{Kind: "raw"}), nil
 }

@@ -238,14 +238,9 @@ func (s *daemons) Resume(account string) (int, error) { return s.order(doResume,
 
 // order tells the account's daemons to do something. One that has not obeyed the
 // last sixteen is not told.
-func (s *daemons) order(do, account string) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(account)
-	if a == nil {
-		return 0, fmt.Errorf("%s the daemon: %w: %q", do, errNoAccount, account)
-	}
-	n := 0
+func (s *daemons) order(do, account string) (n int, err error) {
+	defer stage.Act(&s.mu, &err, "%s the daemon", do)()
+	a := s.registered(account)
 	for _, p := range s.processes {
 		if !slices.Contains(p.accounts, a) {
 			continue

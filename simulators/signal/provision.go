@@ -67,15 +67,11 @@ func (s *daemons) Linking() []string {
 
 // Scan lets the telephone of an account scan the address of a device, which can hold
 // the account from then on.
-func (s *daemons) Scan(uri, account string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, p := s.account(account), s.provisions[uri]
-	if a == nil {
-		return fmt.Errorf("scan: %w: %q", errNoAccount, account)
-	}
+func (s *daemons) Scan(uri, account string) (err error) {
+	defer stage.Act(&s.mu, &err, "scan")()
+	a, p := s.registered(account), s.provisions[uri]
 	if p == nil || p.account != nil {
-		return fmt.Errorf("scan: %w", errNoProvision)
+		panic(stage.Forbid("%w", errNoProvision))
 	}
 	a.Unlinked = false
 	p.account = &a.Account

@@ -3,6 +3,8 @@ package signal
 import (
 	"encoding/json"
 	"slices"
+
+	"parley/simulators/internal/stage"
 )
 
 // queues are the accounts, and what the service keeps for each until a daemon
@@ -32,6 +34,15 @@ func (s *queues) account(id string) *account {
 		}
 	}
 	return nil
+}
+
+// registered is the account of that number or ACI, which people need for what they do.
+func (s *queues) registered(id string) *account {
+	a := s.account(id)
+	if a == nil {
+		panic(stage.Forbid("%w: %q", errNoAccount, id))
+	}
+	return a
 }
 
 // queue is what the service keeps for an account until a daemon acknowledges it.

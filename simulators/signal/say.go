@@ -2,9 +2,10 @@ package signal
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"parley/simulators/internal/stage"
 )
 
 // What people cannot do.
@@ -31,21 +32,14 @@ const longTextType = "text/x-signal-plain"
 
 // Say lets p write into a chat. People and groups are known from their first
 // appearance on; a new group has every account in it.
-func (s *people) Say(chat Chat, p Person, text string, o SayOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl, err := s.placeOf(chat, p)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("say: %w", err)
-	}
+func (s *people) Say(chat Chat, p Person, text string, o SayOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "say")()
+	pl := s.placeOf(chat, p)
 	at := o.Timestamp
 	if at == 0 {
 		at = s.stamp()
 	}
-	d, text, files, err := s.compose(pl, at, text, o)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("say: %w", err)
-	}
+	d, text, files := s.compose(pl, at, text, o)
 	pl.chat.add(msgKey{p.ACI, at}, &storedMessage{text: text})
 	return s.tell(pl, p, at, files, EnvelopeEntry{Kind: kindOf(d), Text: text}, func(e *wireEnvelope) {
 		e.DataMessage = d
@@ -61,12 +55,9 @@ func kindOf(d *wireData) string {
 }
 
 // compose makes the data message, and gives the text as it stands in it.
-func (s *people) compose(pl place, at int64, text string, o SayOptions) (*wireData, string, []string, error) {
+func (s *people) compose(pl place, at int64, text string, o SayOptions) (*wireData, string, []string) {
 	d := s.data(pl, at)
-	text, mentions, err := s.mention(text, o.Mentions)
-	if err != nil {
-		return nil, "", nil, err
-	}
+	text, mentions := s.mention(text, o.Mentions)
 	d.Mentions, d.TextStyles = mentions, o.Styles
 	*d.ViewOnce = o.ViewOnce
 	var files []string
@@ -101,7 +92,7 @@ func (s *people) compose(pl place, at int64, text string, o SayOptions) (*wireDa
 		a := s.addressOf(r.Author)
 		d.StoryContext = &wireStoryContext{AuthorNumber: orNull(a.Number), AuthorUUID: orNull(a.ACI), SentTimestamp: r.Timestamp}
 	}
-	return d, text, files, nil
+	return d, text, files
 }
 
 // data is the data message that says nothing yet.
@@ -125,12 +116,12 @@ func truncate(text string, n int) string {
 }
 
 // mention puts the replacement character in the place of each name.
-func (s *people) mention(text string, ms []Mention) (string, []wireMention, error) {
+func (s *people) mention(text string, ms []Mention) (string, []wireMention) {
 	var out []wireMention
 	for _, m := range ms {
 		i := strings.Index(text, m.Name)
 		if i < 0 || m.Name == "" {
-			return "", nil, fmt.Errorf("%w: %q", errNoName, m.Name)
+			panic(stage.Forbid("%w: %q", errNoName, m.Name))
 		}
 		text = text[:i] + "\uFFFC" + text[i+len(m.Name):]
 		// What stands behind it moves.
@@ -143,7 +134,7 @@ func (s *people) mention(text string, ms []Mention) (string, []wireMention, erro
 		a := s.addressOf(m.ACI)
 		out = append(out, wireMention{Name: a.legacy(), Number: orNull(a.Number), UUID: orNull(a.ACI), Start: start, Length: 1})
 	}
-	return text, out, nil
+	return text, out
 }
 
 func (s *chats) quote(c *conversation, q Quote) *wireQuote {
@@ -160,25 +151,18 @@ func (s *chats) quote(c *conversation, q Quote) *wireQuote {
 
 // Edit lets the author change a message; target is the timestamp of its first or
 // its newest version. The edit has a timestamp of its own.
-func (s *people) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl, err := s.placeOf(chat, p)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("edit: %w", err)
-	}
+func (s *people) Edit(chat Chat, p Person, target int64, text string, o SayOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "edit")()
+	pl := s.placeOf(chat, p)
 	m := pl.chat.find(msgKey{p.ACI, target})
 	if m == nil {
-		return ActionResult{}, fmt.Errorf("edit: %w: %d", errNoMessage, target)
+		panic(stage.Forbid("%w: %d", errNoMessage, target))
 	}
 	at := o.Timestamp
 	if at == 0 {
 		at = s.stamp()
 	}
-	d, text, files, err := s.compose(pl, at, text, o)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("edit: %w", err)
-	}
+	d, text, files := s.compose(pl, at, text, o)
 	m.text, m.latest = text, at
 	// The next edit may name this version.
 	pl.chat.messages[msgKey{p.ACI, at}] = m
@@ -188,16 +172,12 @@ func (s *people) Edit(chat Chat, p Person, target int64, text string, o SayOptio
 }
 
 // Delete lets the author delete a message for everybody.
-func (s *people) Delete(chat Chat, p Person, target int64) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl, err := s.placeOf(chat, p)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("delete: %w", err)
-	}
+func (s *people) Delete(chat Chat, p Person, target int64) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "delete")()
+	pl := s.placeOf(chat, p)
 	m := pl.chat.find(msgKey{p.ACI, target})
 	if m == nil {
-		return ActionResult{}, fmt.Errorf("delete: %w: %d", errNoMessage, target)
+		panic(stage.Forbid("%w: %d", errNoMessage, target))
 	}
 	m.deleted = true
 	at := s.stamp()

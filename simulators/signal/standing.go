@@ -1,18 +1,14 @@
 package signal
 
-import "fmt"
+import (
+	"fmt"
+
+	"parley/simulators/internal/stage"
+)
 
 // Meet makes somebody known to the service, so that accounts can write to them
 // first. Who is known already keeps what was said.
-func (s *people) Meet(p Person) error {
-	if err := checkIDs(p.ACI, p.Number); err != nil {
-		return fmt.Errorf("meet: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.meet(p)
-	return nil
-}
+func (s *people) Meet(p Person) error { return s.changePerson("meet", p, func(*person) {}) }
 
 // Reinstall gives p a new key, as a new telephone does: until an account trusts it,
 // what p writes stays in the daemon's cache, and what is sent to p fails.
@@ -36,13 +32,9 @@ func (s *people) changePerson(what string, p Person, do func(*person)) error {
 }
 
 // Limit begins a rate limit of the account and gives the token of its challenge.
-func (s *queues) Limit(account string, retryAfter int) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(account)
-	if a == nil {
-		return "", fmt.Errorf("limit: %w: %q", errNoAccount, account)
-	}
+func (s *queues) Limit(account string, retryAfter int) (token string, err error) {
+	defer stage.Act(&s.mu, &err, "limit")()
+	a := s.registered(account)
 	s.limit(a, retryAfter)
 	return a.limited.token, nil
 }

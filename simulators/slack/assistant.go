@@ -2,7 +2,8 @@ package slack
 
 import (
 	"encoding/json"
-	"fmt"
+
+	"parley/simulators/internal/stage"
 )
 
 // Context is the channel that somebody looks at beside an assistant thread.
@@ -15,16 +16,12 @@ type Context struct {
 // OpenAssistant lets p open a new thread with the app's assistant: the app gets
 // assistant_thread_started, or on the agent surface app_home_opened. What p says
 // then goes into the thread ActionResult.ThreadTS.
-func (s *people) OpenAssistant(app string, p Person, at Context) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return ActionResult{}, fmt.Errorf("open assistant: %w: %q", errNoApp, app)
-	}
+func (s *people) OpenAssistant(app string, p Person, at Context) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "open assistant")()
+	a := s.installed(app)
 	s.known[p.ID] = p
 	r := s.dm(p.ID, a)
-	said := ActionResult{Channel: r.channel.ID}
+	said = ActionResult{Channel: r.channel.ID}
 	if a.AgentView {
 		s.announce(a, r, "app_home_opened", map[string]any{"user": p.ID, "channel": r.channel.ID, "tab": "messages"}, EventEntry{User: p.ID}, &said)
 		return said, nil
@@ -42,15 +39,11 @@ func (s *people) OpenAssistant(app string, p Person, at Context) (ActionResult, 
 }
 
 // ChangeContext lets p look at something else beside an assistant thread.
-func (s *people) ChangeContext(app string, p Person, thread string, at Context) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return ActionResult{}, fmt.Errorf("change context: %w: %q", errNoApp, app)
-	}
+func (s *people) ChangeContext(app string, p Person, thread string, at Context) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "change context")()
+	a := s.installed(app)
 	r := s.dm(p.ID, a)
-	said := ActionResult{Channel: r.channel.ID, ThreadTS: thread}
+	said = ActionResult{Channel: r.channel.ID, ThreadTS: thread}
 	if a.AgentView {
 		s.announce(a, r, "app_context_changed", map[string]any{
 			"user": p.ID, "channel": r.channel.ID,
@@ -59,7 +52,7 @@ func (s *people) ChangeContext(app string, p Person, thread string, at Context) 
 		return said, nil
 	}
 	if r.messages[thread] == nil {
-		return ActionResult{}, fmt.Errorf("change context: %w: thread %s", errNoMessage, thread)
+		panic(stage.Forbid("%w: thread %s", errNoMessage, thread))
 	}
 	s.assist(a, r, p, thread, at, "assistant_thread_context_changed", &said)
 	return said, nil
@@ -91,14 +84,13 @@ func (s *rooms) assist(a *app, r *room, p Person, thread string, at Context, kin
 
 // StopStreams lets p press stop in a thread: what streams there ends, and the
 // app gets agent_session_stopped.
-func (s *people) StopStreams(p Person, channel, thread string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *people) StopStreams(p Person, channel, thread string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "stop")()
 	r := s.open[channel]
 	if r == nil {
-		return ActionResult{}, fmt.Errorf("stop: %w: %q", errNoChannel, channel)
+		panic(stage.Forbid("%w: %q", errNoChannel, channel))
 	}
-	said := ActionResult{Channel: channel, ThreadTS: thread}
+	said = ActionResult{Channel: channel, ThreadTS: thread}
 	for _, a := range s.apps {
 		if !s.isMember(r, a) {
 			continue

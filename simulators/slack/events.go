@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/simulators/internal/stage"
 )
 
 // stampShape is what names a message.
@@ -112,13 +114,9 @@ func (s *rooms) announceAll(r *room, kind string, inner map[string]any, e EventE
 
 // Inject delivers any inner event to the app: a type that nobody knows, or a
 // known one with odd fields. It is delivered and repeated as others are.
-func (s *events) Inject(app string, inner json.RawMessage) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return ActionResult{}, errNoApp
-	}
+func (s *events) Inject(app string, inner json.RawMessage) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "inject")()
+	a := s.installed(app)
 	var head struct {
 		Type    string `json:"type"`
 		Subtype string `json:"subtype"`
@@ -135,20 +133,16 @@ func (s *events) Inject(app string, inner json.RawMessage) (ActionResult, error)
 	if head.Subtype != "" {
 		head.Type += "/" + head.Subtype
 	}
-	said := ActionResult{Channel: head.Channel, TS: head.TS}
+	said = ActionResult{Channel: head.Channel, TS: head.TS}
 	said.note(s.publish(a, nil, inner, EventEntry{Kind: head.Type, Channel: head.Channel, TS: head.TS, User: head.User, Text: head.Text}))
 	return said, nil
 }
 
 // InjectFrame writes any text as one frame on one of the app's connections,
 // which no book holds.
-func (s *sockets) InjectFrame(app, frame string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return errNoApp
-	}
+func (s *sockets) InjectFrame(app, frame string) (err error) {
+	defer stage.Act(&s.mu, &err, "injectframe")()
+	a := s.installed(app)
 	c := s.choose(a)
 	if c == nil {
 		return errNoConnection

@@ -5,20 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/simulators/internal/stage"
 )
 
 // Command lets p type a slash command in c, such as /parley help.
-func (s *people) Command(app string, c Channel, p Person, command, text string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
+func (s *people) Command(app string, c Channel, p Person, command, text string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "command %s", command)()
+	a := s.installed(app)
 	switch {
-	case a == nil:
-		return ActionResult{}, fmt.Errorf("command %s: %w: %q", command, errNoApp, app)
 	case !strings.HasPrefix(command, "/"):
-		return ActionResult{}, fmt.Errorf("command %q does not begin with a slash", command)
+		panic(stage.Forbid("%q does not begin with a slash", command))
 	case len(a.Commands) > 0 && !slices.Contains(a.Commands, command):
-		return ActionResult{}, fmt.Errorf("command %q is none of the app's: %s", command, strings.Join(a.Commands, ", "))
+		panic(stage.Forbid("%q is none of the app's: %s", command, strings.Join(a.Commands, ", ")))
 	}
 	s.known[p.ID] = p
 	r := s.enter(c)
@@ -41,22 +40,18 @@ func (s *people) Command(app string, c Channel, p Person, command, text string) 
 	d := &delivery{app: a, envelope: "slash_commands", payload: mustJSON(payload)}
 	s.record(d, EventEntry{App: a.Name, Kind: d.envelope, Channel: c.ID, User: p.ID, Text: strings.TrimSpace(command + " " + text), Created: s.opts.Now()})
 	s.send(d)
-	said := ActionResult{Channel: c.ID}
+	said = ActionResult{Channel: c.ID}
 	said.note(d.entry)
 	return said, nil
 }
 
 // Press lets p press a button of an app's message, with the button's action id
 // and value.
-func (s *people) Press(p Person, channel, ts, actionID, value string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, err := s.at(channel, ts)
-	switch {
-	case err != nil:
-		return ActionResult{}, fmt.Errorf("press: %w", err)
-	case st.author == nil:
-		return ActionResult{}, fmt.Errorf("press: %w: %s is no app's", errNoMessage, ts)
+func (s *people) Press(p Person, channel, ts, actionID, value string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "press")()
+	r, st := s.at(channel, ts)
+	if st.author == nil {
+		panic(stage.Forbid("%w: %s is no app's", errNoMessage, ts))
 	}
 	s.known[p.ID] = p
 	a := st.author
@@ -79,7 +74,7 @@ func (s *people) Press(p Person, channel, ts, actionID, value string) (ActionRes
 		App: a.Name, Kind: "block_actions", Channel: channel, TS: ts, ThreadTS: st.message.ThreadTS, User: p.ID, Text: actionID + " " + value, Created: s.opts.Now(),
 	})
 	s.send(d)
-	said := ActionResult{Channel: channel, TS: ts}
+	said = ActionResult{Channel: channel, TS: ts}
 	said.note(d.entry)
 	return said, nil
 }

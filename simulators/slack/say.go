@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"parley/simulators/internal/stage"
 )
 
 // What people cannot do.
@@ -71,27 +73,21 @@ func (x *ActionResult) note(e *EventEntry) {
 
 // Say lets p write into c. Conversations and people are known from their first
 // appearance on.
-func (s *people) Say(c Channel, p Person, text string, o SayOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *people) Say(c Channel, p Person, text string, o SayOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "say in %q", c.ID)()
 	if c.ID == "" || c.Kind == "" || p.ID == "" {
-		return ActionResult{}, fmt.Errorf("say in %q: %w: it needs an id, a kind and a person with an id", c.ID, errChannel)
+		panic(stage.Forbid("%w: it needs an id, a kind and a person with an id", errChannel))
 	}
-	if s.app(c.App) == nil {
-		return ActionResult{}, fmt.Errorf("say in %q: %w: %q", c.ID, errNoApp, c.App)
-	}
+	s.installed(c.App)
 	s.known[p.ID] = p
 	r := s.enter(c)
 	if r.archived {
-		return ActionResult{}, fmt.Errorf("say in %q: %w: it is archived", c.ID, errChannel)
+		panic(stage.Forbid("%w: it is archived", errChannel))
 	}
-	m, err := s.written(r, p, text, o)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("say in %q: %w", c.ID, err)
-	}
+	m := s.written(r, p, text, o)
 	r.add(&storedMessage{message: m})
 	r.reply(m)
-	said := ActionResult{Channel: c.ID, TS: m.TS, ThreadTS: m.ThreadTS}
+	said = ActionResult{Channel: c.ID, TS: m.TS, ThreadTS: m.ThreadTS}
 	s.tell(r, m, &said)
 	// Slack names an assistant thread when somebody writes in it first.
 	if root := r.messages[m.ThreadTS]; root != nil && root.message.Subtype == assistantRoot && root.message.Text == newThread {
@@ -101,7 +97,7 @@ func (s *people) Say(c Channel, p Person, text string, o SayOptions) (ActionResu
 }
 
 // written makes the message of a person.
-func (s *people) written(r *room, p Person, text string, o SayOptions) (*wireMessage, error) {
+func (s *people) written(r *room, p Person, text string, o SayOptions) *wireMessage {
 	if !o.Raw {
 		text = s.markUp(text)
 	}
@@ -115,7 +111,7 @@ func (s *people) written(r *room, p Person, text string, o SayOptions) (*wireMes
 	if o.ThreadTS != "" {
 		root := r.messages[o.ThreadTS]
 		if root == nil {
-			return nil, fmt.Errorf("%w: thread %s", errNoMessage, o.ThreadTS)
+			panic(stage.Forbid("%w: thread %s", errNoMessage, o.ThreadTS))
 		}
 		m.ThreadTS, m.ParentUserID = o.ThreadTS, root.message.User
 		if o.Broadcast {
@@ -139,30 +135,26 @@ func (s *people) written(r *room, p Person, text string, o SayOptions) (*wireMes
 	if m.Subtype == "" && m.BotID == "" {
 		m.ClientMsgID = s.uuid()
 	}
-	return m, nil
+	return m
 }
 
 // at finds a message.
-func (s *rooms) at(channel, ts string) (*room, *storedMessage, error) {
+func (s *rooms) at(channel, ts string) (*room, *storedMessage) {
 	r := s.open[channel]
 	if r == nil {
-		return nil, nil, fmt.Errorf("%w: %q", errNoChannel, channel)
+		panic(stage.Forbid("%w: %q", errNoChannel, channel))
 	}
 	st := r.messages[ts]
 	if st == nil {
-		return r, nil, fmt.Errorf("%w: %s in %s", errNoMessage, ts, channel)
+		panic(stage.Forbid("%w: %s in %s", errNoMessage, ts, channel))
 	}
-	return r, st, nil
+	return r, st
 }
 
 // Edit lets the author change a message of theirs: apps get message_changed.
-func (s *people) Edit(channel, ts, text string, o SayOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, err := s.at(channel, ts)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("edit: %w", err)
-	}
+func (s *people) Edit(channel, ts, text string, o SayOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "edit")()
+	r, st := s.at(channel, ts)
 	if !o.Raw {
 		text = s.markUp(text)
 	}
@@ -185,13 +177,9 @@ func (s *rooms) storeVersion(r *room, st *storedMessage, now *wireMessage) Actio
 
 // Unfurl attaches a preview of a link to a message: message_changed without an
 // edit.
-func (s *people) Unfurl(channel, ts, link string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, err := s.at(channel, ts)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("unfurl: %w", err)
-	}
+func (s *people) Unfurl(channel, ts, link string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "unfurl")()
+	r, st := s.at(channel, ts)
 	w := *st.message
 	w.Attachments = mustJSON([]map[string]any{{
 		"id": 1, "from_url": link, "original_url": link, "fallback": "A page", "title": "A page", "title_link": link, "service_name": "example",
@@ -200,23 +188,18 @@ func (s *people) Unfurl(channel, ts, link string) (ActionResult, error) {
 }
 
 // Delete takes a message away: apps get message_deleted.
-func (s *people) Delete(channel, ts string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, err := s.at(channel, ts)
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
+func (s *people) Delete(channel, ts string) (err error) {
+	defer stage.Act(&s.mu, &err, "delete")()
+	r, st := s.at(channel, ts)
 	s.erase(r, st)
 	return nil
 }
 
 // Join makes p a member of c: apps get member_joined_channel.
-func (s *people) Join(c Channel, p Person) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *people) Join(c Channel, p Person) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "join %q", c.ID)()
 	if c.Kind == IM || c.ID == "" {
-		return ActionResult{}, fmt.Errorf("join %q: %w", c.ID, errChannel)
+		panic(stage.Forbid("%w", errChannel))
 	}
 	s.known[p.ID] = p
 	r := s.enter(c)
@@ -235,13 +218,9 @@ func (s *rooms) publishMembership(r *room, user string) ActionResult {
 
 // SetMember puts the app into a conversation or takes it out of it. The app is
 // told by member_joined_channel or channel_left.
-func (s *people) SetMember(c Channel, app string, member bool) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return ActionResult{}, fmt.Errorf("set member: %w: %q", errNoApp, app)
-	}
+func (s *people) SetMember(c Channel, app string, member bool) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "set member")()
+	a := s.installed(app)
 	if c.Kind == IM || c.ID == "" {
 		return ActionResult{}, fmt.Errorf("set member of %q: %w", c.ID, errChannel)
 	}
@@ -250,7 +229,7 @@ func (s *people) SetMember(c Channel, app string, member bool) (ActionResult, er
 		delete(r.absent, a.Name)
 		return s.publishMembership(r, a.UserID), nil
 	}
-	said := ActionResult{Channel: c.ID}
+	said = ActionResult{Channel: c.ID}
 	kind := "channel_left"
 	if c.Kind != Public {
 		kind = "group_left"
@@ -263,11 +242,10 @@ func (s *people) SetMember(c Channel, app string, member bool) (ActionResult, er
 }
 
 // Archive closes a channel: nobody writes there any more.
-func (s *people) Archive(c Channel) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *people) Archive(c Channel) (err error) {
+	defer stage.Act(&s.mu, &err, "archive %q", c.ID)()
 	if c.Kind == IM || c.ID == "" {
-		return fmt.Errorf("archive %q: %w", c.ID, errChannel)
+		panic(stage.Forbid("%w", errChannel))
 	}
 	r := s.enter(c)
 	r.archived = true
@@ -280,16 +258,12 @@ func (s *people) Archive(c Channel) error {
 }
 
 // React lets p put an emoji on a message, or take it away again.
-func (s *people) React(p Person, channel, ts, name string, remove bool) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, st, err := s.at(channel, ts)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("react: %w", err)
-	}
+func (s *people) React(p Person, channel, ts, name string, remove bool) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "react")()
+	r, st := s.at(channel, ts)
 	s.known[p.ID] = p
 	if !st.react(name, p.ID, remove) {
-		return ActionResult{}, fmt.Errorf("react: %w: nothing changes", errNoMessage)
+		panic(stage.Forbid("%w: nothing changes", errNoMessage))
 	}
 	return s.publishReaction(r, st, p.ID, name, remove), nil
 }

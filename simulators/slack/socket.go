@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"parley/simulators/internal/stage"
 )
 
 // reasons of a disconnect message.
@@ -64,6 +66,15 @@ func (s *sockets) app(name string) *app {
 		}
 	}
 	return nil
+}
+
+// installed is the app of that name, which people need for what they do.
+func (s *sockets) installed(name string) *app {
+	a := s.app(name)
+	if a == nil {
+		panic(stage.Forbid("%w: %q", errNoApp, name))
+	}
+	return a
 }
 
 // locked is do under the lock.
@@ -189,13 +200,9 @@ func (s *sockets) host(c *conn) string { return "applink-" + c.entry.ID }
 // the app, and says how many there were. After warning and refresh_requested a
 // connection lives for Options.WarningGrace, after the others it is closed at
 // once; after link_disabled none can be opened until [Server.EnableSocketMode].
-func (s *sockets) Disconnect(app, reason string) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return 0, fmt.Errorf("disconnect %q: %w", app, errNoApp)
-	}
+func (s *sockets) Disconnect(app, reason string) (n int, err error) {
+	defer stage.Act(&s.mu, &err, "disconnect %q", app)()
+	a := s.installed(app)
 	if !slices.Contains(reasons, reason) {
 		return 0, fmt.Errorf("disconnect: unknown reason %q", reason)
 	}
@@ -208,13 +215,9 @@ func (s *sockets) Disconnect(app, reason string) (int, error) {
 }
 
 // EnableSocketMode ends what Disconnect with link_disabled began.
-func (s *sockets) EnableSocketMode(app string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return fmt.Errorf("enable Socket Mode of %q: %w", app, errNoApp)
-	}
+func (s *sockets) EnableSocketMode(app string) (err error) {
+	defer stage.Act(&s.mu, &err, "enable Socket Mode of %q", app)()
+	a := s.installed(app)
 	a.unlinked = false
 	return nil
 }
@@ -222,13 +225,9 @@ func (s *sockets) EnableSocketMode(app string) error {
 // Revoke makes every call with the app's tokens fail with the error, such as
 // token_revoked or account_inactive, and closes its connections; an empty error
 // ends that.
-func (s *sockets) Revoke(app, code string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return errNoApp
-	}
+func (s *sockets) Revoke(app, code string) (err error) {
+	defer stage.Act(&s.mu, &err, "revoke")()
+	a := s.installed(app)
 	if a.revoked = code; code != "" {
 		a.hangUp("revoked")
 	}
@@ -237,13 +236,9 @@ func (s *sockets) Revoke(app, code string) error {
 
 // Cut breaks every connection of the app as a network does, without a word, and
 // says how many there were.
-func (s *sockets) Cut(app string) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.app(app)
-	if a == nil {
-		return 0, fmt.Errorf("cut %q: %w", app, errNoApp)
-	}
+func (s *sockets) Cut(app string) (n int, err error) {
+	defer stage.Act(&s.mu, &err, "cut %q", app)()
+	a := s.installed(app)
 	cs := slices.Clone(a.conns)
 	for _, c := range cs {
 		c.cut()

@@ -3,22 +3,18 @@ package telegram
 import (
 	"cmp"
 	"fmt"
+
+	"parley/simulators/internal/stage"
 )
 
 // Album lets p send n photos as one album: n messages with one media group,
 // of which only the first carries the caption.
-func (s *chats) Album(c Chat, p Person, caption string, n int, o SayOptions) ([]ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *chats) Album(c Chat, p Person, caption string, n int, o SayOptions) (all []ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "send album")()
 	o.Media = cmp.Or(o.Media, "photo")
 	o.MediaGroup = cmp.Or(o.MediaGroup, fmt.Sprintf("1300%011d", s.id()))
-	var all []ActionResult
 	for range n {
-		said, err := s.say(c, p, caption, o)
-		if err != nil {
-			return all, fmt.Errorf("send album: %w", err)
-		}
-		all = append(all, said)
+		all = append(all, s.say(c, p, caption, o))
 		caption, o.Entities, o.Mentions = "", nil, nil
 	}
 	return all, nil
@@ -36,13 +32,9 @@ type PressOptions struct {
 
 // Press lets p press a button with data under a message of a bot. The query
 // goes to the message's author.
-func (s *chats) Press(p Person, chatID, messageID int64, data string, o PressOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, to, st, err := s.find(chatID, messageID, o.Bot)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("press button: %w", err)
-	}
+func (s *chats) Press(p Person, chatID, messageID int64, data string, o PressOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "press button")()
+	r, to, st := s.find(chatID, messageID, o.Bot)
 	for _, a := range s.accounts {
 		if a.bot.ID == st.author {
 			to = a
@@ -65,13 +57,9 @@ func (s *chats) Press(p Person, chatID, messageID int64, data string, o PressOpt
 // SetStanding changes a bot's membership: member, administrator, restricted
 // (it may not send), left or kicked. In a private chat kicked means that p
 // blocked the bot. The bot gets my_chat_member.
-func (s *chats) SetStanding(c Chat, by Person, bot, status string) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(bot)
-	if a == nil {
-		return ActionResult{}, fmt.Errorf("set standing: %w: %q", errNoBot, bot)
-	}
+func (s *chats) SetStanding(c Chat, by Person, bot, status string) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "set standing")()
+	a := s.known(bot)
 	s.people[by.ID] = by
 	r := s.open(c)
 	s.historyOf(r, a.bot.ID)
@@ -134,12 +122,11 @@ func (s *chats) service(r *room, by Person, set func(*wireMessage)) ActionResult
 
 // CreateTopic opens a topic in a forum; its id is the id of its first message.
 // With o.Bot a topic of that bot's private chat.
-func (s *chats) CreateTopic(c Chat, by Person, name, bot string) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *chats) CreateTopic(c Chat, by Person, name, bot string) (thread int64, err error) {
+	defer stage.Act(&s.mu, &err, "create topic in chat %d", c.ID)()
 	a := s.account(bot)
 	if a == nil || c.Kind != Forum && (c.Kind != Private || !a.bot.HasTopics) {
-		return 0, fmt.Errorf("create topic in chat %d: %w", c.ID, errChat)
+		panic(stage.Forbid("%w", errChat))
 	}
 	s.people[by.ID] = by
 	r := s.open(c)

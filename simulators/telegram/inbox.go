@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // inboxes are the bots, and the updates of each until it confirms them: how they wait,
@@ -49,6 +51,15 @@ func (s *inboxes) account(username string) *account {
 		}
 	}
 	return nil
+}
+
+// known is the bot of that name, which people need for what they do.
+func (s *inboxes) known(username string) *account {
+	a := s.account(username)
+	if a == nil {
+		panic(stage.Forbid("%w: %q", errNoBot, username))
+	}
+	return a
 }
 
 // inbox holds the updates of one bot until it confirms them.
@@ -175,13 +186,9 @@ func (s *inboxes) enqueue(a *account, id int64, raw []byte, e UpdateEntry) Ref {
 // contains. An update_id is added when the object has none or raw is not an
 // object but {} would be; malformed text goes out byte for byte, so the whole
 // answer to getUpdates is then malformed until an offset passes it.
-func (s *inboxes) Inject(bot string, raw json.RawMessage) (Ref, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(bot)
-	if a == nil {
-		return Ref{}, fmt.Errorf("inject update: %w: %q", errNoBot, bot)
-	}
+func (s *inboxes) Inject(bot string, raw json.RawMessage) (ref Ref, err error) {
+	defer stage.Act(&s.mu, &err, "inject update")()
+	a := s.known(bot)
 	id := a.inbox.next
 	kind := "malformed"
 	var fields map[string]json.RawMessage

@@ -1,9 +1,10 @@
 package telegram
 
 import (
-	"fmt"
 	"unicode"
 	"unicode/utf16"
+
+	"parley/simulators/internal/stage"
 )
 
 // lookBack is how far before the limit a client looks for a good place to cut,
@@ -14,16 +15,10 @@ const lookBack = 300
 // makes messages of at most 4096 UTF-16 code units of it, one right after the
 // other, cut at a paragraph, line, sentence or word where one ends near the
 // limit.
-func (s *chats) Paste(c Chat, p Person, text string, o SayOptions) ([]ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []ActionResult
+func (s *chats) Paste(c Chat, p Person, text string, o SayOptions) (all []ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "paste")()
 	for _, part := range cutAsClientsDo(text) {
-		said, err := s.say(c, p, part, o)
-		if err != nil {
-			return all, fmt.Errorf("paste: %w", err)
-		}
-		all = append(all, said)
+		all = append(all, s.say(c, p, part, o))
 		o.ReplyTo, o.Quote = 0, "" // only the first answers
 	}
 	return all, nil

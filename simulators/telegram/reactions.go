@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/simulators/internal/stage"
 )
 
 // reactionEmoji are the emoji that may be a reaction, as the Bot API lists them:
@@ -18,12 +20,11 @@ const reactionInvalid = "REACTION_INVALID"
 
 // AllowReactions lets only these emoji be reactions in a group; none of them: no
 // reaction at all. It is Chat.available_reactions, which admins choose.
-func (s *chats) AllowReactions(c Chat, emoji ...string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *chats) AllowReactions(c Chat, emoji ...string) (err error) {
+	defer stage.Act(&s.mu, &err, "allow reactions in chat %d", c.ID)()
 	r := s.rooms[c.ID]
 	if r == nil || c.Kind == Private {
-		return fmt.Errorf("allow reactions in chat %d: %w", c.ID, errChat)
+		panic(stage.Forbid("%w", errChat))
 	}
 	r.reactions = append([]string{}, emoji...)
 	return nil

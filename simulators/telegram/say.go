@@ -2,8 +2,9 @@ package telegram
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"parley/simulators/internal/stage"
 )
 
 // What people cannot do.
@@ -18,33 +19,27 @@ var (
 // Say lets p write into c. Chats and people are known from their first
 // appearance on. A private message to a bot that was blocked unblocks it, as
 // pressing Start does.
-func (s *chats) Say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.say(c, p, text, o)
+func (s *chats) Say(c Chat, p Person, text string, o SayOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "say in chat %d", c.ID)()
+	return s.say(c, p, text, o), nil
 }
 
-func (s *chats) say(c Chat, p Person, text string, o SayOptions) (ActionResult, error) {
+func (s *chats) say(c Chat, p Person, text string, o SayOptions) ActionResult {
 	if c.ID == 0 || c.Kind == "" || c.Kind == Private && c.ID != p.ID {
-		return ActionResult{}, fmt.Errorf("say in chat %d: %w: it needs an id and a kind, a private one the id of its person", c.ID, errChat)
+		panic(stage.Forbid("%w: it needs an id and a kind, a private one the id of its person", errChat))
 	}
-	to := s.account(o.Bot)
-	if to == nil {
-		return ActionResult{}, fmt.Errorf("say in chat %d: %w: %q", c.ID, errNoBot, o.Bot)
-	}
+	to := s.known(o.Bot)
 	s.people[p.ID] = p
 	r := s.open(c)
 	if r.migrated != 0 {
-		return ActionResult{}, fmt.Errorf("say in chat %d: %w: it became %d", c.ID, errNoChat, r.migrated)
+		panic(stage.Forbid("%w: it became %d", errNoChat, r.migrated))
 	}
 	if r.chat.Kind == Private && r.standing[to.bot.ID] == "kicked" {
 		s.changeStanding(r, p, to, "member")
 	}
 	h := s.historyOf(r, to.bot.ID)
 	m := &wireMessage{Chat: r.wire, Date: s.opts.Now().Unix()}
-	if err := s.place(r, h, to, m, o); err != nil {
-		return ActionResult{}, fmt.Errorf("say in chat %d: %w", c.ID, err)
-	}
+	s.place(r, h, to, m, o)
 	s.setAuthor(r, m, p, o)
 	s.fill(m, text, o)
 	h.last++
@@ -55,9 +50,9 @@ func (s *chats) say(c Chat, p Person, text string, o SayOptions) (ActionResult, 
 		kind = "channel_post"
 	}
 	if r.chat.Kind == Private {
-		return s.actionResult(m, s.put(to, kind, m, entryOf(m))), nil
+		return s.actionResult(m, s.put(to, kind, m, entryOf(m)))
 	}
-	return s.actionResult(m, s.publish(r, kind, m, 0)), nil
+	return s.actionResult(m, s.publish(r, kind, m, 0))
 }
 
 // publish makes an update for every bot that may see m.
@@ -82,12 +77,12 @@ func entryOf(m *wireMessage) UpdateEntry {
 }
 
 // place sets topic, reply and quote.
-func (s *chats) place(r *room, h *history, to *account, m *wireMessage, o SayOptions) error {
+func (s *chats) place(r *room, h *history, to *account, m *wireMessage, o SayOptions) {
 	threads := r.chat.Kind == Forum || r.chat.Kind == Private && to.bot.HasTopics
 	if threads && o.Thread > 1 {
 		t := r.topics[o.Thread]
 		if t == nil || t.deleted {
-			return fmt.Errorf("%w: %d", errNoTopic, o.Thread)
+			panic(stage.Forbid("%w: %d", errNoTopic, o.Thread))
 		}
 		m.MessageThreadID, m.IsTopicMessage = o.Thread, true
 		// Clients link every message of a topic to its first one.
@@ -98,17 +93,16 @@ func (s *chats) place(r *room, h *history, to *account, m *wireMessage, o SayOpt
 		m.MessageThreadID = o.Thread
 	}
 	if o.ReplyTo == 0 {
-		return nil
+		return
 	}
 	st := h.messages[o.ReplyTo]
 	if st == nil {
-		return fmt.Errorf("%w: %d", errNoMessage, o.ReplyTo)
+		panic(stage.Forbid("%w: %d", errNoMessage, o.ReplyTo))
 	}
 	m.ReplyTo = withoutReply(st.message)
 	if i := strings.Index(st.message.Text, o.Quote); o.Quote != "" && i >= 0 {
 		m.Quote = &wireQuote{Text: o.Quote, Position: utf16Len(st.message.Text[:i]), IsManual: true}
 	}
-	return nil
 }
 
 // withoutReply is a message without the one it answers: replies nest one level only.
@@ -167,13 +161,9 @@ func (s *chats) fill(m *wireMessage, text string, o SayOptions) {
 // bot names the bot of a private chat, empty being the first. Passing the
 // text it already has gives the update that link previews and keyboards also
 // cause: edited without a change.
-func (s *chats) Edit(chatID, messageID int64, text string, o SayOptions) (ActionResult, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, to, st, err := s.find(chatID, messageID, o.Bot)
-	if err != nil {
-		return ActionResult{}, fmt.Errorf("edit message %d: %w", messageID, err)
-	}
+func (s *chats) Edit(chatID, messageID int64, text string, o SayOptions) (said ActionResult, err error) {
+	defer stage.Act(&s.mu, &err, "edit message %d", messageID)()
+	r, to, st := s.find(chatID, messageID, o.Bot)
 	m := *st.message
 	m.EditDate = s.opts.Now().Unix()
 	es := merge(append(mentionsOf(text, o.Mentions), o.Entities...), detect(text))
@@ -193,18 +183,15 @@ func (s *chats) Edit(chatID, messageID int64, text string, o SayOptions) (Action
 	return s.actionResult(&m, s.publish(r, kind, &m, 0)), nil
 }
 
-func (s *chats) find(chatID, messageID int64, bot string) (*room, *account, *storedMessage, error) {
+func (s *chats) find(chatID, messageID int64, bot string) (*room, *account, *storedMessage) {
 	r := s.rooms[chatID]
 	if r == nil {
-		return nil, nil, nil, fmt.Errorf("%w: %d", errNoChat, chatID)
+		panic(stage.Forbid("%w: %d", errNoChat, chatID))
 	}
-	to := s.account(bot)
-	if to == nil {
-		return nil, nil, nil, fmt.Errorf("%w: %q", errNoBot, bot)
-	}
+	to := s.known(bot)
 	st := s.historyOf(r, to.bot.ID).messages[messageID]
 	if st == nil {
-		return nil, nil, nil, fmt.Errorf("%w: %d in chat %d", errNoMessage, messageID, chatID)
+		panic(stage.Forbid("%w: %d in chat %d", errNoMessage, messageID, chatID))
 	}
-	return r, to, st, nil
+	return r, to, st
 }

@@ -366,3 +366,44 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("bad gateway: %d %v", w.Code, w.Header())
 	}
 }
+
+func TestAct(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	errNobody := errors.New("nobody")
+	for name, c := range map[string]struct {
+		do   func() error
+		want string
+	}{
+		"it is done":     {func() error { return nil }, ""},
+		"it fails":       {func() error { return errNobody }, "greet Ann: nobody"},
+		"a rule forbids": {func() error { panic(stage.Forbid("%w: %q", errNobody, "Ann")) }, `greet Ann: nobody: "Ann"`},
+		"deep in a rule": {func() error { return func() error { panic(stage.Forbid("%w", errNobody)) }() }, "greet Ann: nobody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := func() (err error) {
+				defer stage.Act(&mu, &err, "greet %s", "Ann")()
+				if mu.TryLock() {
+					t.Error("the lock is free")
+				}
+				return c.do()
+			}()
+			if !mu.TryLock() {
+				t.Fatal("the lock is held")
+			}
+			mu.Unlock()
+			if (err == nil) != (c.want == "") || err != nil && (err.Error() != c.want || !errors.Is(err, errNobody)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	defer func() {
+		if r := recover(); r != "a mistake" || !mu.TryLock() {
+			t.Errorf("it panicked with %v", r)
+		}
+	}()
+	func() (err error) {
+		defer stage.Act(&mu, &err, "greet")()
+		panic("a mistake")
+	}() //nolint:errcheck // it panics
+}

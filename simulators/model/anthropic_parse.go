@@ -15,21 +15,14 @@ type anthropicRequest struct {
 	Thinking     json.RawMessage    `json:"thinking"`
 	Stream       bool               `json:"stream"`
 	OutputConfig json.RawMessage    `json:"output_config"`
-
-	// Known, and of no effect here.
-	CacheControl      json.RawMessage `json:"cache_control"`
-	Container         json.RawMessage `json:"container"`
-	ContextManagement json.RawMessage `json:"context_management"`
-	Diagnostics       json.RawMessage `json:"diagnostics"`
-	InferenceGeo      json.RawMessage `json:"inference_geo"`
-	Metadata          json.RawMessage `json:"metadata"`
-	ServiceTier       json.RawMessage `json:"service_tier"`
-	Speed             json.RawMessage `json:"speed"`
-	StopSequences     json.RawMessage `json:"stop_sequences"`
-	Temperature       *float64        `json:"temperature"`
-	TopK              *float64        `json:"top_k"`
-	TopP              *float64        `json:"top_p"`
+	Temperature  *float64           `json:"temperature"`
+	TopK         *float64           `json:"top_k"`
+	TopP         *float64           `json:"top_p"`
 }
+
+// anthropicWithout are keys that are known, and of no effect here.
+var anthropicWithout = strings.Fields(`cache_control container context_management diagnostics inference_geo metadata service_tier speed
+	stop_sequences`)
 
 type anthropicMessage struct {
 	Role    Role            `json:"role"`
@@ -71,7 +64,7 @@ func (c *cacheControl) ttl() ttl {
 
 func (s *Server) parseAnthropic(p *Prompt) {
 	var q anthropicRequest
-	unknown, err := decode(p.Body, &q)
+	unknown, err := decode(p.Body, &q, anthropicWithout...)
 	if err != nil {
 		if field, kind, ok := wrongType(err); ok {
 			panic(invalid(pathf("%s: Input should be a valid %s", field, kind)))

@@ -56,7 +56,7 @@ func (t *requestLog) reset() {
 	t.list, t.bytes = nil, 0
 }
 
-func withoutKeys(h http.Header) http.Header {
+func withoutSecrets(h http.Header) http.Header {
 	h = h.Clone()
 	for _, key := range []string{"Authorization", "X-Api-Key", "Cookie", "Proxy-Authorization"} {
 		h.Del(key)

@@ -132,7 +132,7 @@ func (x *exchange) read(limit int64, tooLarge *Refusal) []byte {
 	}
 	r := Recorded{ID: x.entry.ID, At: x.entry.At, Protocol: x.entry.Protocol, Body: body}
 	if x.s.tape.limit > 0 {
-		r.Header = withoutKeys(x.r.Header)
+		r.Header = withoutSecrets(x.r.Header)
 	}
 	x.s.tape.add(r)
 	return body

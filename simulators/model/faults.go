@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -105,18 +104,11 @@ type planned struct {
 }
 
 type plan struct {
-	seed  uint64
-	empty atomic.Bool
+	seed uint64
 
 	mu    sync.Mutex
 	added uint64     // guarded by mu
 	list  []*planned // guarded by mu
-}
-
-func newPlan(seed uint64) *plan {
-	p := &plan{seed: seed}
-	p.empty.Store(true)
-	return p
 }
 
 func (p *plan) add(faults []Fault) error {
@@ -131,7 +123,6 @@ func (p *plan) add(faults []Fault) error {
 		p.added++
 		p.list = append(p.list, &planned{Planned{Fault: f}, rand.New(rand.NewPCG(p.seed, p.added<<32^f.Seed))})
 	}
-	p.empty.Store(len(p.list) == 0)
 	return nil
 }
 
@@ -139,7 +130,6 @@ func (p *plan) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.added, p.list = 0, nil
-	p.empty.Store(true)
 }
 
 func (p *plan) snapshot() []Planned {
@@ -154,9 +144,6 @@ func (p *plan) snapshot() []Planned {
 
 // pick is the fault that q suffers; the zero fault is none.
 func (p *plan) pick(q *Prompt) Fault {
-	if p.empty.Load() {
-		return Fault{}
-	}
 	text := q.LastText()
 	p.mu.Lock()
 	defer p.mu.Unlock()

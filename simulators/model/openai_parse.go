@@ -19,34 +19,12 @@ type openaiRequest struct {
 	Effort        *string            `json:"reasoning_effort"`
 	N             *int               `json:"n"`
 	Temperature   *float64           `json:"temperature"`
-
-	// Known, and of no effect here.
-	Audio                json.RawMessage `json:"audio"`
-	FrequencyPenalty     json.RawMessage `json:"frequency_penalty"`
-	FunctionCall         json.RawMessage `json:"function_call"`
-	Functions            json.RawMessage `json:"functions"`
-	LogitBias            json.RawMessage `json:"logit_bias"`
-	Logprobs             json.RawMessage `json:"logprobs"`
-	Metadata             json.RawMessage `json:"metadata"`
-	Modalities           json.RawMessage `json:"modalities"`
-	Moderation           json.RawMessage `json:"moderation"`
-	Prediction           json.RawMessage `json:"prediction"`
-	PresencePenalty      json.RawMessage `json:"presence_penalty"`
-	PromptCacheKey       json.RawMessage `json:"prompt_cache_key"`
-	PromptCacheOptions   json.RawMessage `json:"prompt_cache_options"`
-	PromptCacheRetention json.RawMessage `json:"prompt_cache_retention"`
-	ResponseFormat       json.RawMessage `json:"response_format"`
-	SafetyIdentifier     json.RawMessage `json:"safety_identifier"`
-	Seed                 json.RawMessage `json:"seed"`
-	ServiceTier          json.RawMessage `json:"service_tier"`
-	Stop                 json.RawMessage `json:"stop"`
-	Store                json.RawMessage `json:"store"`
-	TopLogprobs          json.RawMessage `json:"top_logprobs"`
-	TopP                 json.RawMessage `json:"top_p"`
-	User                 json.RawMessage `json:"user"`
-	Verbosity            json.RawMessage `json:"verbosity"`
-	WebSearchOptions     json.RawMessage `json:"web_search_options"`
 }
+
+// openaiWithout are keys that are known, and of no effect here.
+var openaiWithout = strings.Fields(`audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation prediction
+	presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention response_format
+	safety_identifier seed service_tier stop store top_logprobs top_p user verbosity web_search_options`)
 
 type streamOptions struct {
 	IncludeUsage       bool  `json:"include_usage"`
@@ -81,7 +59,7 @@ type openaiCall struct {
 
 func (p *Prompt) parseOpenAI() {
 	var q openaiRequest
-	unknown := openaiBody(p.Body, &q)
+	unknown := openaiBody(p.Body, &q, openaiWithout)
 	p.Model, p.Stream = q.Model, q.Stream
 	if unknown != "" {
 		panic(invalid("Unrecognized request argument supplied: " + unknown))
@@ -118,8 +96,8 @@ func (p *Prompt) parseOpenAI() {
 }
 
 // openaiBody decodes a request to OpenAI. unknown is the first key that does not exist.
-func openaiBody(body []byte, into any) (unknown string) {
-	unknown, err := decode(body, into)
+func openaiBody(body []byte, into any, without []string) (unknown string) {
+	unknown, err := decode(body, into, without...)
 	if field, kind, ok := wrongType(err); ok {
 		panic(invalidParam(field, "invalid_type", pathf("Invalid type for '%s': expected %s, but got something else instead.", field, kind)))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -22,15 +23,18 @@ func (s *Server) parse(p *Prompt) {
 	}
 }
 
-// decode reads one JSON value whose keys all must be known. unknown is the
-// first key that is not.
-func decode(body []byte, into any) (unknown string, err error) {
+// decode reads one JSON value whose keys all must be known: fields of into, or the
+// keys without effect. unknown is the first key that is not.
+func decode(body []byte, into any, without ...string) (unknown string, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		// The standard library has no type for this error.
 		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-			return strings.Trim(name, `"`), nil
+			if name = strings.Trim(name, `"`); slices.Contains(without, name) {
+				return decode(withoutKeys(body, without), into)
+			}
+			return name, nil
 		}
 		return "", err
 	}
@@ -38,6 +42,22 @@ func decode(body []byte, into any) (unknown string, err error) {
 		return "", errors.New("trailing characters")
 	}
 	return "", nil
+}
+
+// withoutKeys is the object body without these keys.
+func withoutKeys(body []byte, keys []string) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return body
+	}
+	for _, k := range keys {
+		delete(fields, k)
+	}
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return body
+	}
+	return rest
 }
 
 // wrongType tells a value of the wrong type from broken JSON.
@@ -100,17 +120,7 @@ func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // isToolName is whether a provider takes name.
 func isToolName(name string, limit int) bool {
-	if name == "" || len(name) > limit {
-		return false
-	}
-	for _, c := range []byte(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
+	return name != "" && len(name) <= limit && strings.Trim(name, base62+"_-") == ""
 }
 
 // isObjectSchema is whether raw is a JSON Schema with type object.

@@ -2,8 +2,10 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -246,33 +248,21 @@ func page(status int) []byte {
 func (x *exchange) errorEvent(part []byte) []byte {
 	r := Refusal{Status: cmp.Or(x.fault.Status, 529)}
 	p := x.entry.Protocol
-	if x.answer.fail != nil {
-		return x.appendFailure(part, &r)
+	text, events := r.body(p, ""), 1
+	switch {
+	case x.answer.fail != nil:
+		text, events = x.answer.fail(&r, x.entry.Events)
+	case x.entry.Stream && p == Anthropic:
+		text = fmt.Appendf(nil, "event: error\ndata: %s\n\n", text)
+	case x.entry.Stream:
+		text = fmt.Appendf(nil, "data: %s\n\n", text)
 	}
-	body := r.body(p, "")
-	if !x.entry.Stream {
-		x.told = toldNothing
-		return body
-	}
-	x.entry.Events++
-	out := append([]byte(nil), part...)
-	if p == Anthropic {
-		out = append(out, "event: error\n"...)
-	}
-	out = append(out, "data: "...)
-	out = append(out, body...)
-	return append(out, "\n\n"...)
-}
-
-// appendFailure is part with the failure of Responses behind it.
-func (x *exchange) appendFailure(part []byte, r *Refusal) []byte {
-	text, events := x.answer.fail(r, x.entry.Events)
 	if !x.entry.Stream {
 		x.told = toldNothing
 		return text
 	}
 	x.entry.Events += events
-	return append(append([]byte(nil), part...), text...)
+	return slices.Concat(part, text)
 }
 
 func (x *exchange) garbage() []byte {

@@ -37,13 +37,10 @@ type responsesItem struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"summary"`
-
-	// Known, and of no effect here.
-	Phase     json.RawMessage `json:"phase"`
-	Async     json.RawMessage `json:"async"`
-	Caller    json.RawMessage `json:"caller"`
-	Namespace json.RawMessage `json:"namespace"`
 }
+
+// itemsWithout are keys that are known, and of no effect here.
+var itemsWithout = strings.Fields(`phase async caller namespace`)
 
 // itemReader takes over a list of items.
 type itemReader struct {
@@ -117,7 +114,7 @@ func (rd *itemReader) item(where string, raw json.RawMessage) {
 		panic(invalidParam(where, "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'message', 'reasoning', 'function_call', 'function_call_output', 'item_reference', and those of other tools.", kind.Type)))
 	}
 	var it responsesItem
-	switch unknown, err := decode(raw, &it); {
+	switch unknown, err := decode(raw, &it, itemsWithout...); {
 	case unknown != "":
 		panic(invalidParam(where+"."+unknown, "unknown_parameter", pathf("Unknown parameter: '%s.%s'.", where, unknown)))
 	case err != nil:

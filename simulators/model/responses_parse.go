@@ -29,25 +29,11 @@ type responsesRequest struct {
 		Mode    json.RawMessage `json:"mode"`
 		Legacy  json.RawMessage `json:"generate_summary"`
 	} `json:"reasoning"`
-
-	// Known, and of no effect here.
-	AccessPrograms       json.RawMessage `json:"access_programs"`
-	Background           json.RawMessage `json:"background"`
-	ContextManagement    json.RawMessage `json:"context_management"`
-	MaxToolCalls         json.RawMessage `json:"max_tool_calls"`
-	Metadata             json.RawMessage `json:"metadata"`
-	Moderation           json.RawMessage `json:"moderation"`
-	Prompt               json.RawMessage `json:"prompt"`
-	PromptCacheKey       json.RawMessage `json:"prompt_cache_key"`
-	PromptCacheOptions   json.RawMessage `json:"prompt_cache_options"`
-	PromptCacheRetention json.RawMessage `json:"prompt_cache_retention"`
-	SafetyIdentifier     json.RawMessage `json:"safety_identifier"`
-	Text                 json.RawMessage `json:"text"`
-	TopLogprobs          json.RawMessage `json:"top_logprobs"`
-	TopP                 json.RawMessage `json:"top_p"`
-	Truncation           json.RawMessage `json:"truncation"`
-	User                 json.RawMessage `json:"user"`
 }
+
+// responsesWithout are keys that are known, and of no effect here.
+var responsesWithout = strings.Fields(`access_programs background context_management max_tool_calls metadata moderation prompt prompt_cache_key
+	prompt_cache_options prompt_cache_retention safety_identifier text top_logprobs top_p truncation user`)
 
 // responsesWishes are what the answer needs of the request.
 type responsesWishes struct {
@@ -65,7 +51,7 @@ var includable = []string{
 
 func (s *Server) parseResponses(p *Prompt) {
 	var q responsesRequest
-	unknown := openaiBody(p.Body, &q)
+	unknown := openaiBody(p.Body, &q, responsesWithout)
 	p.Model, p.Stream = q.Model, q.Stream
 	if unknown != "" {
 		panic(invalidParam(unknown, "unknown_parameter", pathf("Unknown parameter: '%s'.", unknown)))

@@ -88,7 +88,7 @@ func New(o Options) *Server {
 		names:  newIDMaker(o.Seed),
 		seals:  &seals{},
 		cache:  newCache(o.MinCacheTokens, o.Now),
-		plan:   newPlan(o.Seed),
+		plan:   &plan{seed: o.Seed},
 		ledger: newLedger(o.Prices, o.MaxBill),
 		tape:   &requestLog{limit: o.MaxRequests, maxBytes: o.MaxRecorded},
 	}

@@ -49,6 +49,7 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 		kind flagKind
 		set  func(string) error
 	}
+	var output string
 	global, ofDaemon, ofLink := map[string]flag{}, map[string]flag{}, map[string]flag{}
 	on := func(where map[string]flag, kind flagKind, set func(string) error, names ...string) {
 		for _, n := range names {
@@ -63,7 +64,7 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 	on(global, takesOne, text(&o.Config), "--config")
 	on(global, takesOne, text(&o.Account), "-a", "--account", "-u", "--username")
 	on(global, takesOne, choice(&o.Trust, "on-first-use", "always", "never"), "--trust-new-identities")
-	on(global, takesOne, output(&o.JSON), "-o", "--output")
+	on(global, takesOne, choice(&output, "plain-text", "json"), "-o", "--output")
 	on(ofDaemon, takesNothing, yes(&c.help), "-h", "--help")
 	on(ofDaemon, takesMaybe, text(&o.Socket), "--socket")
 	on(ofDaemon, takesMaybe, text(&o.TCP), "--tcp")
@@ -114,6 +115,7 @@ func parse(args []string, getenv func(string) string) (commandLine, error) {
 			return c, usage("argument %s: %w", name, err)
 		}
 	}
+	o.JSON = output == "json"
 	if o.Config == "" {
 		o.Config = filepath.Join(dataHome(getenv), "signal-cli")
 	}
@@ -128,20 +130,6 @@ func choice(to *string, of ...string) func(string) error {
 			return fmt.Errorf("%w: '%s' (choose from {%s})", errChoice, v, strings.Join(of, ","))
 		}
 		*to = v
-		return nil
-	}
-}
-
-func output(json *bool) func(string) error {
-	return func(v string) error {
-		switch v {
-		case "json":
-			*json = true
-		case "plain-text":
-			*json = false
-		default:
-			return fmt.Errorf("%w: '%s' (choose from {plain-text,json})", errChoice, v)
-		}
 		return nil
 	}
 }

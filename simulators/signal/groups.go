@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -58,7 +59,7 @@ func (c *call) listGroups() any {
 		}
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b wireGroupRow) int { return compare(a.ID, b.ID) })
+	slices.SortFunc(rows, func(a, b wireGroupRow) int { return cmp.Compare(a.ID, b.ID) })
 	return rows
 }
 

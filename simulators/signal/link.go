@@ -73,7 +73,14 @@ func (s *Server) link(mux *http.ServeMux) {
 	mux.HandleFunc("GET /link/trusts", s.serveTrusts)
 	mux.HandleFunc("GET /link/version", func(w http.ResponseWriter, _ *http.Request) { stage.Answer(w, s.version(), nil) })
 	mux.HandleFunc("GET /link/file/{id}", s.serveFile)
-	s.serveLink(mux)
+	// The program's command link: first the address, then the account.
+	mux.HandleFunc("GET /link/provision", func(w http.ResponseWriter, r *http.Request) {
+		stage.Answer(w, s.beginLink(r.URL.Query().Get("name")), nil)
+	})
+	mux.HandleFunc("GET /link/provisioned", func(w http.ResponseWriter, r *http.Request) {
+		a, err := s.awaitLink(r.Context(), r.URL.Query().Get("uri"))
+		stage.Answer(w, a, err)
+	})
 }
 
 // lines is a hijacked connection on which lines of JSON go both ways.

@@ -2,20 +2,14 @@ package signal
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
 
-func compare(a, b string) int { return cmp.Compare(a, b) }
-
 // sortedPeople are the people in order of their ACI. The caller holds the lock.
 func (s *chats) sortedPeople() []*person {
-	out := make([]*person, 0, len(s.known))
-	for _, p := range s.known {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b *person) int { return cmp.Compare(a.ACI, b.ACI) })
-	return out
+	return slices.SortedFunc(maps.Values(s.known), func(a, b *person) int { return cmp.Compare(a.ACI, b.ACI) })
 }
 
 type wireIdentity struct {
@@ -77,29 +71,21 @@ func (c *call) getUserStatus() any {
 			panic(userError("Invalid phone number '" + id + "'"))
 		}
 		row := wireStatus{Recipient: id, Number: &id}
-		if !c.isHidden(id) {
-			row = c.status(row, id)
+		aci := c.lookup(id)
+		if p := c.known[aci]; !c.isHidden(aci) && (p != nil && !p.gone || c.accountByACI(aci) != nil) {
+			row.UUID, row.IsRegistered = &aci, true
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// isHidden tells whether whoever has a number is not to be found by it (AsamK/signal-cli
+// isHidden tells whether somebody is not to be found by their number (AsamK/signal-cli
 // #1826). The caller holds the lock.
-func (s *chats) isHidden(number string) bool {
-	aci := s.lookup(number)
+func (s *chats) isHidden(aci string) bool {
 	if a := s.accountByACI(aci); a != nil {
 		return a.Undiscoverable
 	}
 	p := s.known[aci]
 	return p != nil && p.Undiscoverable
-}
-
-func (s *chats) status(row wireStatus, id string) wireStatus {
-	aci := s.lookup(id)
-	if p := s.known[aci]; p != nil && !p.gone || s.accountByACI(aci) != nil {
-		row.UUID, row.IsRegistered = &aci, true
-	}
-	return row
 }

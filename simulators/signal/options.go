@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Versions of signal-cli. They differ in what an envelope says about timers, in when
@@ -94,17 +96,12 @@ func MadeUpGroup(n int) string {
 }
 
 func (o *Options) complete() error {
-	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
+	stage.Default(&o.Addr, &o.Now, &o.Keep, &o.History)
 	o.Version = cmp.Or(o.Version, Version014)
 	if !versionShape.MatchString(o.Version) {
 		return fmt.Errorf("%w: %q", errVersion, o.Version)
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
-	o.Keep = cmp.Or(o.Keep, 100_000)
-	o.History = max(cmp.Or(o.History, 10_000), 1)
 	if len(o.Accounts) == 0 {
 		return errNoAccounts
 	}

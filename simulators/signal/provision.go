@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"parley/simulators/internal/stage"
@@ -78,17 +77,6 @@ func (s *daemons) Scan(uri, account string) (err error) {
 	close(p.scanned)
 	s.books.Notify()
 	return nil
-}
-
-// serveLink answers the program's command link: first the address, then the account.
-func (s *daemons) serveLink(mux *http.ServeMux) {
-	mux.HandleFunc("GET /link/provision", func(w http.ResponseWriter, r *http.Request) {
-		stage.Answer(w, s.beginLink(r.URL.Query().Get("name")), nil)
-	})
-	mux.HandleFunc("GET /link/provisioned", func(w http.ResponseWriter, r *http.Request) {
-		a, err := s.awaitLink(r.Context(), r.URL.Query().Get("uri"))
-		stage.Answer(w, a, err)
-	})
 }
 
 // startLink and finishLink are the same for a daemon of several accounts; one that

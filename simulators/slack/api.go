@@ -132,7 +132,7 @@ func (c *call) begin(m method) {
 	if c.fault == nil && c.opts.RateLimits {
 		if wait := c.delay(c.hold(), m.tier, c.began); wait > 0 {
 			c.holds[c.hold()] = c.began.Add(wait)
-			panic(tooMany(seconds(wait)))
+			panic(tooMany(stage.Seconds(wait)))
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (c *call) checkHold() {
 	if left := c.holds[c.hold()].Sub(c.began); left > 0 {
 		c.early = true
 		c.books.totals.Violations++
-		panic(tooMany(seconds(left)))
+		panic(tooMany(stage.Seconds(left)))
 	}
 }
 

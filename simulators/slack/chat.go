@@ -192,7 +192,7 @@ func (r *room) reply(m *wireMessage) {
 		return
 	}
 	w := *root.message
-	w.ThreadTS, w.LatestReply, w.IsLocked, w.Subscribed = w.TS, m.TS, boolPtr(false), boolPtr(true)
+	w.ThreadTS, w.LatestReply, w.IsLocked, w.Subscribed = w.TS, m.TS, new(false), new(true)
 	w.ReplyCount++
 	if !slices.Contains(w.ReplyUsers, m.User) {
 		w.ReplyUsers = append(slices.Clone(w.ReplyUsers), m.User)

@@ -53,7 +53,7 @@ func (s *fileStore) share(r *room, p Person, f File) wireFile {
 	w := s.describeFile(id, f.Name, kind, len(f.Data))
 	w.User, w.UserTeam = p.ID, s.teamOf(p)
 	if f.Remote != "" {
-		w.Mode, w.IsExternal, w.ExternalType, w.URLPrivate, w.URLPrivateDownload = "external", boolPtr(true), "gdrive", f.Remote, ""
+		w.Mode, w.IsExternal, w.ExternalType, w.URLPrivate, w.URLPrivateDownload = "external", new(true), "gdrive", f.Remote, ""
 	}
 	if f.ClipMillis > 0 {
 		w.Subtype, w.MediaDisplayType, w.DurationMS = "slack_audio", "audio", f.ClipMillis
@@ -71,9 +71,9 @@ func (s *fileStore) describeFile(id, name, kind string, size int) wireFile {
 	private := fmt.Sprintf("%s/files-pri/%s-%s/", s.URL(), s.opts.Team.ID, id)
 	return wireFile{
 		ID: id, Created: now, Timestamp: now, Name: name, Title: name, Mimetype: kind, Filetype: ext, PrettyType: strings.ToUpper(ext),
-		Editable: boolPtr(false), Size: size, Mode: "hosted", IsExternal: boolPtr(false), IsPublic: boolPtr(false), PublicURLShared: boolPtr(false),
-		DisplayAsBot: boolPtr(false), URLPrivate: private + name, URLPrivateDownload: private + "download/" + name,
-		Permalink: fmt.Sprintf("https://%s.slack.com/files/%s/%s", s.opts.Team.Domain, id, name), HasRichPreview: boolPtr(false), FileAccess: "visible",
+		Editable: new(false), Size: size, Mode: "hosted", IsExternal: new(false), IsPublic: new(false), PublicURLShared: new(false),
+		DisplayAsBot: new(false), URLPrivate: private + name, URLPrivateDownload: private + "download/" + name,
+		Permalink: fmt.Sprintf("https://%s.slack.com/files/%s/%s", s.opts.Team.Domain, id, name), HasRichPreview: new(false), FileAccess: "visible",
 	}
 }
 

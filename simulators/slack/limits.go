@@ -45,8 +45,3 @@ func (l *limiter) delay(k holdKey, tier int, now time.Time) time.Duration {
 	l.rates[k] = append(sent, now)
 	return 0
 }
-
-// seconds rounds up: Slack never asks for less than one.
-func seconds(d time.Duration) int {
-	return max(int((d+time.Second-1)/time.Second), 1)
-}

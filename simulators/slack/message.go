@@ -146,8 +146,6 @@ func (m *wireMessage) bare() *wireMessage {
 	return &b
 }
 
-func boolPtr(v bool) *bool { return &v }
-
 func mustJSON(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {

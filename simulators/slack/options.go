@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Team is the workspace.
@@ -79,19 +81,12 @@ type Options struct {
 	// WarningGrace is how long a connection lives after a disconnect message;
 	// zero: 10 s.
 	WarningGrace time.Duration
-	// MaxConnections is how many Socket Mode connections an app may have open;
-	// zero: 10.
-	MaxConnections int
-	// StreamLife is how long a streamed message can be appended to; zero: 5 min.
-	StreamLife time.Duration
 	// Keep bounds each list of the books; the oldest entries go first and are
 	// counted in Totals.Forgotten. Zero: 100 000. Negative: no entries, only
 	// totals.
 	Keep int
 	// History bounds the messages remembered per conversation; zero: 10 000.
 	History int
-	// Emoji are those of the workspace's own, by name.
-	Emoji []string
 	// RateLimits switches on Slack's limits: a message per second and channel,
 	// and each method's tier.
 	RateLimits bool
@@ -104,10 +99,7 @@ var (
 )
 
 func (o *Options) complete() error {
-	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	stage.Default(&o.Addr, &o.Now, &o.Keep, &o.History)
 	o.Team.ID = cmp.Or(o.Team.ID, "T0PARLEY01")
 	o.Team.Name = cmp.Or(o.Team.Name, "Simulated")
 	o.Team.Domain = cmp.Or(o.Team.Domain, "simulated")
@@ -117,12 +109,8 @@ func (o *Options) complete() error {
 	}
 	o.PingEvery = cmp.Or(o.PingEvery, 10*time.Second)
 	o.WarningGrace = cmp.Or(o.WarningGrace, 10*time.Second)
-	o.MaxConnections = cmp.Or(o.MaxConnections, 10)
-	o.StreamLife = cmp.Or(o.StreamLife, 5*time.Minute)
-	o.Keep = cmp.Or(o.Keep, 100_000)
-	o.History = max(cmp.Or(o.History, 10_000), 1)
-	if min(o.PingEvery, o.WarningGrace, o.StreamLife) < 0 || o.MaxConnections < 0 {
-		return errors.New("a duration or the number of connections is negative")
+	if min(o.PingEvery, o.WarningGrace) < 0 {
+		return errors.New("a duration is negative")
 	}
 	if len(o.Apps) == 0 {
 		return errNoApps

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// standardEmoji are some of the emoji that every workspace has, by name. Those of one
-// workspace are in Options.Emoji.
+// standardEmoji are some of the emoji that every workspace has, by name.
 var standardEmoji = strings.Fields(`+1 -1 eyes white_check_mark heavy_check_mark x warning hourglass hourglass_flowing_sand
 	hammer_and_wrench thinking_face speech_balloon tada heart fire rocket robot_face ok_hand raised_hands wave 100 bulb
 	zap see_no_evil question exclamation`)
@@ -21,7 +20,7 @@ func (c *call) reaction(remove bool) any {
 		panic(refuse("no_item_specified"))
 	case !stampShape.MatchString(at):
 		panic(refuse("bad_timestamp"))
-	case !slices.Contains(standardEmoji, name) && !slices.Contains(c.opts.Emoji, name):
+	case !slices.Contains(standardEmoji, name):
 		panic(refuse("invalid_name"))
 	}
 	r := c.target(true)

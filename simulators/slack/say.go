@@ -126,7 +126,7 @@ func (s *people) written(r *room, p Person, text string, o SayOptions) *wireMess
 		m.BotProfile = &wireProfile{ID: m.BotID, AppID: m.AppID, Name: p.Name, Icons: map[string]string{}, TeamID: s.teamOf(p)}
 	}
 	if len(o.Files) > 0 {
-		m.Subtype, m.Upload, m.DisplayAsBot = "file_share", boolPtr(false), boolPtr(false)
+		m.Subtype, m.Upload, m.DisplayAsBot = "file_share", new(false), new(false)
 		for _, f := range o.Files {
 			m.Files = append(m.Files, s.share(r, p, f))
 		}

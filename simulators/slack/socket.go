@@ -18,6 +18,9 @@ import (
 // reasons of a disconnect message.
 var reasons = []string{"warning", "refresh_requested", "link_disabled", "too_many_websockets"}
 
+// maxConnections is how many an app may have open.
+const maxConnections = 10
+
 // maxFrame bounds what a client may send: Slack drops responses above 20 KB.
 const maxFrame = 64 << 10
 
@@ -314,7 +317,7 @@ func (s *events) welcome(c *conn, remote string, short bool) bool {
 		life = 360
 		s.agenda.after(6*time.Minute, s.locked(func() { s.warn(c, "refresh_requested") }))
 	}
-	if len(a.conns) > s.opts.MaxConnections {
+	if len(a.conns) > maxConnections {
 		s.warn(c, "too_many_websockets")
 		return true
 	}

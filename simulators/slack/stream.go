@@ -11,6 +11,9 @@ import (
 	"parley/simulators/internal/stage"
 )
 
+// streamLife is how long a message can be appended to.
+const streamLife = 5 * time.Minute
+
 // stream is a message that grows.
 type stream struct {
 	until time.Time
@@ -90,7 +93,7 @@ func (c *call) startStream() any {
 	piece := readPiece(c)
 	p := post{text: piece.text, shown: piece.text, pings: pingedUsers(piece.text)}
 	m := c.compose(r, p)
-	st := &stream{until: c.opts.Now().Add(c.opts.StreamLife), state: "streaming", text: piece.text, tasks: piece.tasks}
+	st := &stream{until: c.opts.Now().Add(streamLife), state: "streaming", text: piece.text, tasks: piece.tasks}
 	m.Blocks = st.blocks()
 	p.blocks = m.Blocks
 	c.put(r, m, p, st)

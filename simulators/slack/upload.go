@@ -154,7 +154,7 @@ func (c *call) prepareShare(files []*storedFile) (share func()) {
 	}
 	m := c.compose(r, p)
 	return func() {
-		m.TS, m.Subtype, m.Upload, m.DisplayAsBot = c.stamp(), "file_share", boolPtr(true), boolPtr(false)
+		m.TS, m.Subtype, m.Upload, m.DisplayAsBot = c.stamp(), "file_share", new(true), new(false)
 		for _, f := range files {
 			m.Files = append(m.Files, f.wire)
 		}

@@ -139,11 +139,7 @@ func (s *chats) CreateTopic(c Chat, by Person, name, bot string) (thread int64, 
 	}
 	h.add(m, 0, nil)
 	r.topics[m.MessageID] = &topic{name: name, root: m.MessageID}
-	if c.Kind == Private {
-		s.put(a, "message", m, entryOf(m))
-	} else {
-		s.publish(r, "message", m, 0)
-	}
+	s.deliver(r, a, "message", m)
 	return m.MessageID, nil
 }
 

@@ -91,6 +91,15 @@ type MessageEntry struct {
 // Text is the latest version of the message.
 func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Text }
 
+// happening is what people see at once when the message comes to be, or changes.
+func (m *MessageEntry) happening(kind string, at time.Time) Happening {
+	v := m.Versions[len(m.Versions)-1]
+	return Happening{
+		Kind: kind, Bot: m.Bot, ChatID: m.ChatID, ThreadID: m.ThreadID, MessageID: m.MessageID, ReplyTo: m.ReplyTo,
+		Text: v.Text, Entities: v.Entities, Document: m.Document, At: at,
+	}
+}
+
 // DocumentEntry is a file that a bot uploaded.
 type DocumentEntry struct {
 	FileID string `json:"file_id"`

@@ -54,10 +54,7 @@ func (c *call) change(r *room, st *storedMessage, said formattedText, markup jso
 	st.entry.Versions = append(st.entry.Versions, Version{Text: m.Text, Entities: m.Entities, Markup: string(markup), At: now, Client: c.client})
 	c.message = st.entry
 	c.books.totals.Edited++
-	c.show(Happening{
-		Kind: "edited", Bot: c.account.bot.Username, ChatID: r.chat.ID, ThreadID: m.MessageThreadID,
-		MessageID: m.MessageID, ReplyTo: st.entry.ReplyTo, Text: m.Text, Entities: m.Entities, At: now,
-	})
+	c.show(st.entry.happening("edited", now))
 	c.books.Notify()
 	return &m
 }

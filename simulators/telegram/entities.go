@@ -124,7 +124,7 @@ func merge(given, detected []Entity) []Entity {
 	for _, d := range detected {
 		free := true
 		for _, g := range given {
-			if d.Offset < g.Offset+g.Length && g.Offset < d.Offset+d.Length && isSolid(g.Type) {
+			if d.Offset < g.Offset+g.Length && g.Offset < d.Offset+d.Length && slices.Contains(solid, g.Type) {
 				free = false
 			}
 		}
@@ -136,14 +136,8 @@ func merge(given, detected []Entity) []Entity {
 	return all
 }
 
-// isSolid entities admit no detected one inside.
-func isSolid(kind string) bool {
-	switch kind {
-	case "code", "pre", "text_link", "text_mention", "mention", "bot_command", "url", "custom_emoji", "hashtag":
-		return true
-	}
-	return false
-}
+// solid entities admit no detected one inside.
+var solid = []string{"code", "pre", "text_link", "text_mention", "mention", "bot_command", "url", "custom_emoji", "hashtag"}
 
 func byPosition(a, b Entity) int {
 	if a.Offset != b.Offset {

@@ -103,6 +103,14 @@ func (f Fault) Timing() stage.Timing {
 	return stage.Timing{Skip: f.Skip, Next: f.Next, Every: f.Every, Probability: f.Probability}
 }
 
+// trouble is that of the fault; empty: there is none.
+func (f *Fault) trouble() Trouble {
+	if f == nil {
+		return ""
+	}
+	return f.Trouble
+}
+
 // onHooks are the troubles that fall on calls of webhooks.
 var onHooks = []Trouble{Reordered, Dropped, Slow, Ambiguous}
 

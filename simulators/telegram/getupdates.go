@@ -95,7 +95,7 @@ const notice = time.Second
 
 // renderBatch renders a batch. The caller holds the lock.
 func (s *inboxes) renderBatch(out []pending, f *Fault) rawResult {
-	if f != nil && f.Trouble == Reordered {
+	if f.trouble() == Reordered {
 		out = slices.Clone(out)
 		s.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,15 +59,12 @@ func (s *inboxes) deliverHooks(ctx context.Context) {
 			})
 			continue
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-s.hooked:
-		case <-timer.C:
+		case <-time.After(wait):
 		}
-		timer.Stop()
 	}
 }
 
@@ -156,10 +154,7 @@ var (
 
 // postHook gives the status of the response, or 0, and why it is no success.
 func postHook(ctx context.Context, client *http.Client, job *hookJob) (int, error) {
-	var trouble Trouble
-	if job.fault != nil {
-		trouble = job.fault.Trouble
-	}
+	trouble := job.fault.trouble()
 	switch trouble {
 	case Dropped:
 		return 0, errHookDropped
@@ -202,12 +197,9 @@ func (s *inboxes) hookDone(job *hookJob, status int, err error) {
 	in, w, now := &job.account.inbox, job.hook, s.opts.Now()
 	e := HookEntry{
 		Bot: job.account.bot.Username, UpdateID: job.update.id, ChatID: job.update.entry.ChatID, Status: status,
-		Again: job.update.entry.Handed > 1, Beside: job.beside, At: job.began, Took: now.Sub(job.began),
+		Again: job.update.entry.Handed > 1, Fault: job.fault.trouble(), Beside: job.beside, At: job.began, Took: now.Sub(job.began),
 	}
 	s.books.totals.Hooked++
-	if job.fault != nil {
-		e.Fault = job.fault.Trouble
-	}
 	if err != nil {
 		e.Problem = err.Error()
 		s.books.totals.Unhooked++
@@ -237,11 +229,8 @@ func (s *inboxes) hookDone(job *hookJob, status int, err error) {
 	if in.hook != w {
 		return // set anew in between: nobody listens to this answer
 	}
-	for i, p := range in.waiting {
-		if p.id == job.update.id {
-			in.waiting = append(in.waiting[:i:i], in.waiting[i+1:]...)
-			s.settle(job.account, p, now, false)
-			return
-		}
+	if i := slices.IndexFunc(in.waiting, func(p pending) bool { return p.id == job.update.id }); i >= 0 {
+		s.settle(job.account, in.waiting[i], now, false)
+		in.waiting = slices.Concat(in.waiting[:i], in.waiting[i+1:])
 	}
 }

@@ -1,6 +1,10 @@
 package telegram
 
-import "time"
+import (
+	"time"
+
+	"parley/simulators/internal/stage"
+)
 
 // holdKey names what a retry_after holds back: a chat of a bot, a whole bot
 // (chat 0), or one method without a chat. A forum is one chat, whatever the topic.
@@ -62,11 +66,6 @@ func (s *limiter) hold(bot, chat int64, method string, seconds int, global bool,
 	}
 	d := time.Duration(seconds) * time.Second
 	s.holds[k] = penalty{until: now.Add(d), first: d, told: map[int64]bool{chat: true}}
-}
-
-// seconds rounds up: Telegram never asks for less than one.
-func seconds(d time.Duration) int {
-	return max(int((d+time.Second-1)/time.Second), 1)
 }
 
 type rateKey struct{ bot, chat int64 }
@@ -143,7 +142,7 @@ func (c *call) checkRate(chat int64, kind Kind) {
 	now := c.opts.Now()
 	wait, global := c.rateLimitDelay(c.account.bot.ID, chat, kind, now)
 	if wait > 0 {
-		c.hold(c.account.bot.ID, chat, c.method, seconds(wait), global, now)
-		panic(tooMany(seconds(wait)))
+		c.hold(c.account.bot.ID, chat, c.method, stage.Seconds(wait), global, now)
+		panic(tooMany(stage.Seconds(wait)))
 	}
 }

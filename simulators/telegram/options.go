@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"parley/simulators/internal/stage"
 )
 
 // Bot is an account that the server knows.
@@ -71,14 +73,9 @@ var (
 )
 
 func (o *Options) complete() error {
-	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	stage.Default(&o.Addr, &o.Now, &o.Keep, &o.History)
 	o.WebhookRetry = cmp.Or(o.WebhookRetry, time.Second)
-	o.Keep = cmp.Or(o.Keep, 100_000)
 	o.Pace = cmp.Or(o.Pace, 1)
-	o.History = max(cmp.Or(o.History, 10_000), 1)
 	if len(o.Bots) == 0 {
 		return errNoBots
 	}

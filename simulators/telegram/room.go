@@ -99,11 +99,7 @@ func (s *chats) historyOf(r *room, bot int64) *history {
 
 // isPresent tells whether the bot can read and write in the chat.
 func (r *room) isPresent(bot int64) bool {
-	switch r.standing[bot] {
-	case "kicked", "left":
-		return false
-	}
-	return true
+	return r.standing[bot] != "kicked" && r.standing[bot] != "left"
 }
 
 // checkPresent refuses a bot that is not present.
@@ -185,8 +181,7 @@ func (a *account) member(r *room) wireMember {
 	case "kicked":
 		m.UntilDate = new(int64)
 	case "restricted":
-		yes, no := true, false
-		m.UntilDate, m.IsMember, m.CanSend = new(int64), &yes, &no
+		m.UntilDate, m.IsMember, m.CanSend = new(int64), new(true), new(false)
 	}
 	return m
 }

@@ -45,12 +45,17 @@ func (s *chats) say(c Chat, p Person, text string, o SayOptions) ActionResult {
 	h.last++
 	m.MessageID = h.last
 	h.add(m, 0, nil)
-	kind := "message"
-	if r.chat.Kind == Channel {
-		kind = "channel_post"
-	}
-	if r.chat.Kind == Private {
+	return s.deliver(r, to, "message", m)
+}
+
+// deliver makes the updates of a message of a person: one for the bot to of a private
+// chat, elsewhere one for each that may see it.
+func (s *chats) deliver(r *room, to *account, kind string, m *wireMessage) ActionResult {
+	switch r.chat.Kind {
+	case Private:
 		return s.actionResult(m, s.put(to, kind, m, entryOf(m)))
+	case Channel:
+		kind = strings.Replace(kind, "message", "channel_post", 1)
 	}
 	return s.actionResult(m, s.publish(r, kind, m, 0))
 }
@@ -173,14 +178,7 @@ func (s *chats) Edit(chatID, messageID int64, text string, o SayOptions) (said A
 		m.Text, m.Entities = text, es
 	}
 	st.message = &m
-	kind := "edited_message"
-	if r.chat.Kind == Channel {
-		kind = "edited_channel_post"
-	}
-	if r.chat.Kind == Private {
-		return s.actionResult(&m, s.put(to, kind, &m, entryOf(&m))), nil
-	}
-	return s.actionResult(&m, s.publish(r, kind, &m, 0)), nil
+	return s.deliver(r, to, "edited_message", &m), nil
 }
 
 func (s *chats) find(chatID, messageID int64, bot string) (*room, *account, *storedMessage) {

@@ -179,10 +179,7 @@ func (c *call) post(r *room, h *history, m *wireMessage, d *DocumentEntry) *wire
 	c.message = c.books.messages.Add(e)
 	c.books.totals.Sent++
 	h.add(m, c.account.bot.ID, c.message)
-	c.show(Happening{
-		Kind: "sent", Bot: e.Bot, ChatID: e.ChatID, ThreadID: e.ThreadID, MessageID: e.MessageID,
-		ReplyTo: e.ReplyTo, Text: text, Entities: entities, Document: d, At: now,
-	})
+	c.show(c.message.happening("sent", now))
 	if r.chat.Kind != Private {
 		c.publish(r, "message", m, c.account.bot.ID)
 	}

@@ -31,14 +31,6 @@ type call struct {
 	message *MessageEntry
 }
 
-// trouble is what a fault makes of the call; empty: nothing.
-func (c *call) trouble() Trouble {
-	if c.fault == nil {
-		return ""
-	}
-	return c.fault.Trouble
-}
-
 // Handler answers the Bot API under /bot<token>/, file downloads under
 // /file/bot<token>/ and the control interface under /sim/. It may be mounted
 // in any HTTP server; faults that cut connections panic with
@@ -111,7 +103,7 @@ func (s *Server) serveBot(w http.ResponseWriter, r *http.Request, path string) {
 		panic(http.ErrAbortHandler)
 	case refused != nil:
 		c.finish(refused.code, refused)
-		if c.trouble() == BadGateway {
+		if c.fault.trouble() == BadGateway {
 			stage.WriteBadGateway(w)
 			return
 		}
@@ -148,7 +140,7 @@ func (c *call) begin() {
 	if left := c.holdDelay(c.account.bot.ID, c.chat, c.method, c.began); left > 0 {
 		c.early = true
 		c.books.totals.Violations++
-		panic(tooMany(seconds(left)))
+		panic(tooMany(stage.Seconds(left)))
 	}
 	c.fault = c.draw(c.account.bot.Username, c.method, c.chat, false)
 	if c.fault != nil {
@@ -158,7 +150,7 @@ func (c *call) begin() {
 
 // applyFault turns a fault that falls before the call is applied into its answer.
 func (c *call) applyFault() {
-	switch c.trouble() {
+	switch c.fault.trouble() {
 	case TooManyRequests:
 		after := max(c.fault.RetryAfter, 1)
 		c.mu.Lock()
@@ -187,11 +179,11 @@ func (c *call) applyFault() {
 // reply writes a success, or what a fault makes of it.
 func (c *call) reply(w http.ResponseWriter, body []byte) {
 	status := http.StatusOK
-	if c.trouble() == Ambiguous {
+	if c.fault.trouble() == Ambiguous {
 		status = 0
 	}
 	c.finish(status, nil)
-	switch c.trouble() {
+	switch c.fault.trouble() {
 	case Ambiguous:
 		panic(http.ErrAbortHandler)
 	case Truncated:
@@ -248,7 +240,7 @@ func (c *call) finish(status int, e *refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := CallEntry{
-		Bot: c.account.bot.Username, Method: c.method, ChatID: c.chat, Status: status, Fault: c.trouble(),
+		Bot: c.account.bot.Username, Method: c.method, ChatID: c.chat, Status: status, Fault: c.fault.trouble(),
 		Violation: c.early, At: c.began, Took: c.opts.Now().Sub(c.began),
 	}
 	c.books.totals.Calls++
@@ -256,7 +248,7 @@ func (c *call) finish(status int, e *refusal) {
 		entry.Description = e.text
 		c.books.totals.Refused++
 	} else {
-		switch c.trouble() {
+		switch c.fault.trouble() {
 		case Ambiguous, Truncated, Garbage, Oversized:
 			c.books.totals.Unconfirmed++
 			if c.message != nil {

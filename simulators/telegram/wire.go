@@ -149,10 +149,9 @@ func (p Person) wire() wireUser {
 }
 
 func (b Bot) self() wireUser {
-	yes, no := true, false
 	u := b.Person().wire()
-	u.CanJoinGroups, u.CanReadAllGroupMessages = &yes, &b.CanReadAllGroupMessages
-	u.SupportsInlineQueries, u.CanConnectToBusiness, u.HasMainWebApp = &no, &no, &no
+	u.CanJoinGroups, u.CanReadAllGroupMessages = new(true), &b.CanReadAllGroupMessages
+	u.SupportsInlineQueries, u.CanConnectToBusiness, u.HasMainWebApp = new(false), new(false), new(false)
 	u.HasTopicsEnabled = &b.HasTopics
 	return u
 }

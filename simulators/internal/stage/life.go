@@ -8,6 +8,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,22 @@ func (l *Life) claimSocket() (net.Listener, bool) {
 	}
 	l.over = true
 	return l.listener, true
+}
+
+// Default gives what every simulator of a network is told a value where it has none: a
+// free port of 127.0.0.1, time.Now, 100 000 entries in each list of the books, and
+// 10 000 messages in each conversation.
+func Default(addr *string, now *func() time.Time, keep, history *int) {
+	*addr = cmp.Or(*addr, "127.0.0.1:0")
+	if *now == nil {
+		*now = time.Now
+	}
+	*keep, *history = cmp.Or(*keep, 100_000), max(cmp.Or(*history, 10_000), 1)
+}
+
+// Seconds rounds up: no network asks to wait for less than one.
+func Seconds(d time.Duration) int {
+	return max(int((d+time.Second-1)/time.Second), 1)
 }
 
 // Play is what a server does while it runs. Only Handler is required.

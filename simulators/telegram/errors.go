@@ -8,7 +8,8 @@ import (
 	"parley/simulators/internal/stage"
 )
 
-// refusal is an answer with ok=false.
+// refusal is an answer with ok=false. A rule that refuses a call panics with it, as
+// [stage.Refused] has it.
 type refusal struct {
 	code       int
 	text       string

@@ -25,7 +25,7 @@ func TestWhatAnAdminTakesBackIsOfItsAuthor(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.raw), &d); err != nil {
 			t.Fatal(err)
 		}
-		r := receiver{Channel: &Channel{people: &people{}, messages: &messageCache{}}}
+		r := receiver{Channel: &Channel{people: &people{}}}
 		m := channels.Message{Kind: channels.Unhandled, MessageID: "its own", Sender: channels.Sender{ID: "admin"}}
 		r.fillDeletion(&m, &d)
 		if m.Kind != c.kind || m.MessageID != c.want || m.Problem == "" {

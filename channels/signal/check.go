@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/channels/internal/markup"
 )
 
 // Why a configuration is refused.
@@ -85,7 +87,7 @@ func CheckPerson(id string) error {
 	case numberForm.MatchString(id):
 		return nil
 	case !aciForm.MatchString(id):
-		return fmt.Errorf("%q is no id of Signal: a person's is an ACI such as 6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50, or a number such as +491511234567", brief(id))
+		return fmt.Errorf("%q is no id of Signal: a person's is an ACI such as 6f1c2d7a-8f9e-4c36-9a42-0b1c2d3e4f50, or a number such as +491511234567", markup.Brief(id))
 	case id != strings.ToLower(id):
 		return fmt.Errorf("write the ACI in lower case: %s", strings.ToLower(id))
 	}
@@ -96,18 +98,7 @@ func CheckPerson(id string) error {
 func CheckGroup(id string) error {
 	raw, err := base64.StdEncoding.DecodeString(id)
 	if err != nil || len(raw) != 32 && len(raw) != 16 {
-		return fmt.Errorf("%q is no id of a Signal group, which is 44 characters of base64 as parley signal groups shows it", brief(id))
+		return fmt.Errorf("%q is no id of a Signal group, which is 44 characters of base64 as parley signal groups shows it", markup.Brief(id))
 	}
 	return nil
-}
-
-// brief is a stranger's text for an error or the log: one line of bounded
-// length.
-func brief(s string) string {
-	const most = 200
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool { return r <= ' ' || r == 0x7F }), " ")
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return s
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 	"parley/disks"
 	"parley/pause"
 )
@@ -120,7 +122,7 @@ func (d *daemon) run(ctx context.Context) {
 		d.o.Log.Error("files that an earlier parley was about to send cannot be removed", "error", err)
 	}
 	close(d.owned)
-	pauses := d.o.pauses()
+	pauses := receive.Pauses(d.o.Common)
 	for ctx.Err() == nil {
 		d.await(ctx, "signal-cli is not started while the disk of its journal is full; what people write waits at Signal", d.checkRoom)
 		err := d.runOnce(ctx)
@@ -294,7 +296,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 				return err
 			}
 			d.upSince = time.Now()
-			d.o.Log.Info("signal-cli runs", "version", brief(version))
+			d.o.Log.Info("signal-cli runs", "version", markup.Brief(version))
 			d.noteStart()
 			close(answers)
 		case err == nil:

@@ -2,7 +2,8 @@ package signal
 
 import (
 	"encoding/json"
-	"strings"
+
+	"parley/channels/internal/markup"
 )
 
 // extras is what a message is made of that is neither text nor a file
@@ -19,50 +20,31 @@ type extras struct {
 // somebody's profile, is nobody's words and stays so.
 func (d *dataMessage) describe() string {
 	if d.ViewOnce { // to look at it, and to keep what was seen, is not what it was sent for
-		return notShown("a message to be seen once")
+		return markup.NotShown("a message to be seen once")
 	}
 	var words []string
 	if hasValue(d.Story) {
 		words = append(words, "(answering a story, which cannot be shown here)")
 	}
-	for _, part := range []struct {
-		raw  json.RawMessage
-		name string
-		say  func(json.RawMessage) string
-	}{
-		{d.Sticker, "a sticker", describeSticker},
-		{d.Contacts, "a contact", describeContacts},
-		{d.Poll, "a poll", describePoll},
-		{d.Payment, "a payment", describePayment},
+	for _, part := range []markup.Part{
+		{Raw: d.Sticker, Name: "a sticker", Describe: describeSticker},
+		{Raw: d.Contacts, Name: "a contact", Describe: describeContacts},
+		{Raw: d.Poll, Name: "a poll", Describe: describePoll},
+		{Raw: d.Payment, Name: "a payment", Describe: describePayment},
 	} {
-		if !hasValue(part.raw) {
-			continue
-		}
-		said := part.say(part.raw)
-		if said == "" {
-			said = notShown(part.name)
-		}
-		words = append(words, said)
+		words = append(words, part.Text())
 	}
 	for _, a := range d.Attachments {
 		if a.ID == "" { // signal-cli could not fetch it
-			words = append(words, notShown("a file"))
+			words = append(words, markup.NotShown("a file"))
 		}
 	}
-	return strings.Join(words, "\n")
-}
-
-func notShown(what string) string { return "(shared " + what + ", which cannot be shown here)" }
-
-// decode reads a part; what it has not stays empty.
-func decode[T any](raw json.RawMessage) (v T) {
-	_ = json.Unmarshal(raw, &v)
-	return v
+	return markup.JoinNonEmpty("\n", words...)
 }
 
 // describeSticker gives the emoji that stands for a sticker, where signal-cli tells it.
 func describeSticker(raw json.RawMessage) string {
-	return brief(decode[struct {
+	return markup.Brief(markup.Decode[struct {
 		Emoji string `json:"emoji"`
 	}](raw).Emoji)
 }
@@ -71,7 +53,7 @@ func describeSticker(raw json.RawMessage) string {
 const maxCards = 10
 
 func describeContacts(raw json.RawMessage) string {
-	all := decode[[]struct {
+	all := markup.Decode[[]struct {
 		Name struct {
 			Nickname, Given, Middle, Family string
 		} `json:"name"`
@@ -86,54 +68,34 @@ func describeContacts(raw json.RawMessage) string {
 	var words []string
 	for _, c := range all[:min(len(all), maxCards)] {
 		n := c.Name
-		parts := []string{displayName(strings.Join([]string{n.Given, n.Middle, n.Family}, " "))}
-		if parts[0] == "" {
-			parts[0] = displayName(n.Nickname)
-		}
-		parts = append(parts, brief(c.Organization))
+		parts := []string{markup.Name(n.Given+" "+n.Middle+" "+n.Family, n.Nickname), markup.Brief(c.Organization)}
 		for _, p := range c.Phone {
-			parts = append(parts, brief(p.Value))
+			parts = append(parts, markup.Brief(p.Value))
 		}
 		for _, e := range c.Email {
-			parts = append(parts, brief(e.Value))
+			parts = append(parts, markup.Brief(e.Value))
 		}
-		if s := joinNonEmpty(", ", parts...); s != "" {
-			words = append(words, "(shared a contact: "+s+")")
-		}
+		words = append(words, markup.Shared("a contact", parts...))
 	}
-	return strings.Join(words, "\n")
+	return markup.JoinNonEmpty("\n", words...)
 }
 
 func describePoll(raw json.RawMessage) string {
-	p := decode[struct {
+	p := markup.Decode[struct {
 		Question string   `json:"question"`
 		Options  []string `json:"options"`
 	}](raw)
-	if p.Question == "" {
-		return ""
-	}
-	return "(shared a poll: " + strings.Join(append([]string{p.Question}, p.Options...), "\n- ") + ")"
+	return markup.SharedList("a poll", p.Question, p.Options)
 }
 
 // describePayment says that there is one: how much it is only the programs of who sent and
 // who got it can read.
 func describePayment(raw json.RawMessage) string {
-	note := brief(decode[struct {
+	note := markup.Brief(markup.Decode[struct {
 		Note string `json:"note"`
 	}](raw).Note)
 	if note == "" {
 		return ""
 	}
 	return "(sent a payment: " + note + ")"
-}
-
-// joinNonEmpty puts together what is not empty.
-func joinNonEmpty(by string, parts ...string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, by)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/markup"
 )
 
 // Codes of signal-cli's errors.
@@ -70,7 +71,7 @@ func (s sendResult) first(kind string) *recipient {
 }
 
 // channelError makes of a failed call an *channels.Error.
-func (c *Channel) channelError(op string, err error) *channels.Error {
+func (c *client) channelError(op string, err error) *channels.Error {
 	e := &channels.Error{Op: op, Err: err}
 	var lost *lostError
 	var said *rpcError
@@ -81,7 +82,7 @@ func (c *Channel) channelError(op string, err error) *channels.Error {
 			e.Kind = channels.Ambiguous
 		}
 	case errors.As(err, &said):
-		e.Status, e.Message = said.Code, brief(said.Message)
+		e.Status, e.Message = said.Code, markup.Brief(said.Message)
 		c.classify(e, said)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Kind = channels.Unsent
@@ -92,7 +93,7 @@ func (c *Channel) channelError(op string, err error) *channels.Error {
 }
 
 // classify says what an error of signal-cli means for the message.
-func (c *Channel) classify(e *channels.Error, said *rpcError) {
+func (c *client) classify(e *channels.Error, said *rpcError) {
 	results := said.Data.Response
 	words := strings.ToLower(said.Message)
 	switch {
@@ -122,7 +123,7 @@ func (c *Channel) classify(e *channels.Error, said *rpcError) {
 
 // classifyResults judges a message that reached nobody. What can be mended by
 // waiting goes before what cannot.
-func (c *Channel) classifyResults(e *channels.Error, s sendResult) {
+func (c *client) classifyResults(e *channels.Error, s sendResult) {
 	switch {
 	case s.first(rateLimited) != nil:
 		c.markRateLimited(e, s.first(rateLimited))
@@ -136,13 +137,13 @@ func (c *Channel) classifyResults(e *channels.Error, s sendResult) {
 		e.Message = cmp.Or(e.Message, "the person is not registered with Signal any more")
 	default:
 		e.Kind = channels.Refused
-		e.Message = cmp.Or(e.Message, "Signal took it for nobody: "+brief(s.Results[0].Type))
+		e.Message = cmp.Or(e.Message, "Signal took it for nobody: "+markup.Brief(s.Results[0].Type))
 	}
 }
 
 // markRateLimited is a refusal because too much was sent. With a token the service wants
 // a captcha to be solved, which only a person can.
-func (c *Channel) markRateLimited(e *channels.Error, r *recipient) {
+func (c *client) markRateLimited(e *channels.Error, r *recipient) {
 	e.Kind = channels.RateLimit
 	if r != nil && r.RetryAfter > 0 {
 		e.RetryAfter = time.Duration(r.RetryAfter) * time.Second
@@ -159,26 +160,26 @@ func (c *Channel) markRateLimited(e *channels.Error, r *recipient) {
 	}
 	e.Message = "Signal asks for a captcha before it takes more"
 	c.o.Log.Error("signal asks for a captcha before it takes more messages from this account: solve one at https://signalcaptchas.org/challenge/generate.html "+
-		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", brief(r.Token), "wait", e.RetryAfter)
+		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", markup.Brief(r.Token), "wait", e.RetryAfter)
 }
 
 // markUntrusted is a refusal because somebody's key is another than before.
-func (c *Channel) markUntrusted(e *channels.Error, s sendResult) {
+func (c *client) markUntrusted(e *channels.Error, s sendResult) {
 	e.Kind = channels.Refused
 	who := "the recipient"
 	if r := s.first(identityFail); r != nil {
 		who = r.label()
 	}
-	e.Message = "the key of " + brief(who) + " is not trusted"
+	e.Message = "the key of " + markup.Brief(who) + " is not trusted"
 	c.o.Log.Error("the key of somebody is not the one that signal-cli trusts, so nothing is sent to them: make sure of their safety number, and trust it with parley signal trust",
-		"account", c.o.Account, "person", brief(who))
+		"account", c.o.Account, "person", markup.Brief(who))
 }
 
 // logMissed tells the operator who of a group did not get a message that others
 // got: it is not sent again, since they would get it twice.
-func (c *Channel) logMissed(to string, s sendResult) {
+func (c *client) logMissed(to string, s sendResult) {
 	for _, r := range s.failures() {
-		c.o.Log.Warn("somebody in a group did not get a message that others got", "group", to, "person", brief(r.label()), "why", brief(r.Type), "what_to_do", remedy(r.Type))
+		c.o.Log.Warn("somebody in a group did not get a message that others got", "group", to, "person", markup.Brief(r.label()), "why", markup.Brief(r.Type), "what_to_do", remedy(r.Type))
 	}
 }
 
@@ -194,5 +195,5 @@ func remedy(kind string) string {
 	case networkFail:
 		return "look at the connection of signal-cli"
 	}
-	return fmt.Sprintf("look at signal-cli's own log for %s", brief(kind))
+	return fmt.Sprintf("look at signal-cli's own log for %s", markup.Brief(kind))
 }

@@ -99,7 +99,7 @@ func openAttachment(dir, name string) *os.File {
 }
 
 // requestFile has signal-cli hand out a file.
-func (c *Channel) requestFile(ctx context.Context, op string, to map[string]any, id string, w io.Writer) error {
+func (c *client) requestFile(ctx context.Context, op string, to map[string]any, id string, w io.Writer) error {
 	p := c.params(to)
 	p["id"] = id
 	if list, ok := p["recipient"].([]string); ok {
@@ -137,13 +137,4 @@ func (c *Channel) requestFile(ctx context.Context, op string, to map[string]any,
 		return c.queryError(op, err)
 	}
 	return nil
-}
-
-// queryError judges a call that only asks: it does nothing, so it may be made again.
-func (c *Channel) queryError(op string, err error) error {
-	e := c.channelError(op, err)
-	if e.Kind == channels.Ambiguous {
-		e.Kind = channels.Unsent
-	}
-	return e
 }

@@ -189,7 +189,7 @@ func TestAFileIsUnsentWhileSignalCliDoesNotRun(t *testing.T) {
 	}
 	_ = l.Close()
 	for _, scheme := range []string{"http", "tcp"} {
-		ch, err := signal.New(signal.Options{Name: "sig", Account: number, URL: scheme + "://" + l.Addr().String()})
+		ch, err := signal.New(signal.Options{Common: channels.Common{Name: "sig"}, Account: number, URL: scheme + "://" + l.Addr().String()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +264,7 @@ func canned(t *testing.T, h http.HandlerFunc) *signal.Channel {
 
 func attach(t *testing.T, url string, change ...func(*signal.Options)) *signal.Channel {
 	t.Helper()
-	o := signal.Options{Name: "sig", Account: number, URL: url, SendTimeout: 2 * patience}
+	o := signal.Options{Common: channels.Common{Name: "sig"}, Account: number, URL: url, SendTimeout: 2 * patience}
 	for _, c := range change {
 		c(&o)
 	}
@@ -474,7 +474,7 @@ func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() }) // the system takes connections; nobody reads them
 	for _, scheme := range []string{"http", "tcp"} {
 		url := scheme + "://" + l.Addr().String()
-		ch, err := signal.New(signal.Options{Name: "sig", Account: number, URL: url, SendTimeout: time.Millisecond})
+		ch, err := signal.New(signal.Options{Common: channels.Common{Name: "sig"}, Account: number, URL: url, SendTimeout: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
 package signal
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,20 +18,6 @@ func configuredSelf(account, aci string) self {
 		return self{aci: strings.ToLower(account)}
 	}
 	return self{number: account, aci: aci}
-}
-
-// self is who we are, as far as it is known by now.
-func (c *Channel) self() self {
-	if me := c.known.Load(); me != nil {
-		return *me
-	}
-	return configuredSelf(c.o.Account, c.o.ACI)
-}
-
-// identity says who we are, for the log.
-func (c *Channel) identity() []any {
-	me := c.self()
-	return []any{"as", cmp.Or(me.number, me.aci), "aci", me.aci}
 }
 
 func (s self) matches(aci, number string) bool {
@@ -148,16 +132,4 @@ func (r *receiver) selfFromService(ctx context.Context) (self, error) {
 	}
 	found, err := r.fetchACIs(ctx, r.me.number)
 	return self{number: r.me.number, aci: found[r.me.number]}, err
-}
-
-// query reads the answer to a call into rows.
-func (c *Channel) query(ctx context.Context, op string, others map[string]any, rows any) error {
-	raw, err := c.call(ctx, op, c.params(others))
-	if err != nil {
-		return c.channelError(op, err)
-	}
-	if err := json.Unmarshal(raw, rows); err != nil {
-		return fmt.Errorf("%s: read the answer: %w", op, err)
-	}
-	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 	"parley/pause"
 )
 
@@ -32,7 +34,7 @@ func (g groupRow) isInvited(me self) bool {
 }
 
 // queryGroups asks signal-cli for groups, all of them if none is named.
-func (c *Channel) queryGroups(ctx context.Context, ids ...string) ([]groupRow, error) {
+func (c *client) queryGroups(ctx context.Context, ids ...string) ([]groupRow, error) {
 	p := map[string]any{}
 	if len(ids) > 0 {
 		p["groupId"] = ids
@@ -69,7 +71,7 @@ func (r *receiver) acceptInvitations(ctx context.Context) {
 		case <-r.invitations:
 		}
 		told, refusals := "", 0
-		for pauses := r.o.pauses(); ctx.Err() == nil && refusals < maxRefusals; pauses.Wait(ctx) {
+		for pauses := receive.Pauses(r.o.Common); ctx.Err() == nil && refusals < maxRefusals; pauses.Wait(ctx) {
 			err := r.joinGroups(ctx)
 			if err == nil {
 				break
@@ -109,7 +111,7 @@ func (r *receiver) joinGroups(ctx context.Context) error {
 			errs = append(errs, r.channelError(op, err))
 			continue
 		}
-		r.o.Log.Info("an invitation to a group is accepted", "group", g.ID, "name", cmp.Or(displayName(g.Name), "none"))
+		r.o.Log.Info("an invitation to a group is accepted", "group", g.ID, "name", cmp.Or(markup.Name(g.Name), "none"))
 	}
 	return errors.Join(errs...)
 }

@@ -288,8 +288,9 @@ const aParley = "a-parley-of-a-test"
 // beParley: program, folder, file to write to.
 func beParley(args []string) {
 	ch, err := signal.New(signal.Options{
-		Name: "sig", Account: number, ACI: ourACI, Command: []string{args[0], "--config", filepath.Join(args[1], "config")}, Dir: filepath.Join(args[1], "state"),
-		Look: time.Millisecond, MinPause: time.Millisecond, Outlive: time.Millisecond,
+		Common:  channels.Common{Name: "sig", MinPause: time.Millisecond},
+		Account: number, ACI: ourACI, Command: []string{args[0], "--config", filepath.Join(args[1], "config")}, Dir: filepath.Join(args[1], "state"),
+		Look: time.Millisecond, Outlive: time.Millisecond,
 		Keeper: []string{os.Args[0], aKeeper, time.Hour.String()},
 	})
 	if err != nil {

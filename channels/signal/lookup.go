@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/receive"
 )
 
 // userStatus is a part of what signal-cli says of a number.
@@ -113,7 +114,7 @@ func (r *receiver) lookUp(ctx context.Context, numbers []string) {
 func (r *receiver) fetchACIsWithRetry(ctx context.Context, numbers []string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.o.LookUpWithin, errTimeout)
 	defer cancel()
-	for pauses := r.o.pauses(); ; pauses.Wait(ctx) {
+	for pauses := receive.Pauses(r.o.Common); ; pauses.Wait(ctx) {
 		found, err := r.fetchACIs(ctx, numbers...)
 		var e *channels.Error
 		if err == nil || ctx.Err() != nil || !errors.As(err, &e) || e.Kind != channels.Unsent && e.Kind != channels.Ambiguous {

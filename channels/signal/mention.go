@@ -1,9 +1,8 @@
 package signal
 
 import (
+	"cmp"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf16"
 
 	"parley/channels/internal/markup"
@@ -34,13 +33,13 @@ func resolveMentions(text string, mentions []mention, ours func(mention) bool) a
 			continue
 		}
 		end := m.Start + m.Length
-		opens := isBlank(out) && isBlank(units[done:m.Start])
+		opens := markup.IsBlank(out) && markup.IsBlank(units[done:m.Start])
 		out = append(out, units[done:m.Start]...)
 		done = end
 		if ours(m) {
 			a.mentioned = true
 			if opens {
-				out, done = nil, skipGreeting(units, end)
+				out, done = nil, markup.SkipGreeting(units, end)
 				continue
 			}
 		}
@@ -53,51 +52,14 @@ func resolveMentions(text string, mentions []mention, ours func(mention) bool) a
 // mentionName is how a mention reads: by the name that signal-cli knows, which for
 // strangers is a number or a part of the ACI.
 func mentionName(m mention) string {
-	for _, s := range []string{m.Name, m.Number, m.UUID} {
-		if s = displayName(s); s != "" {
-			if aciForm.MatchString(s) {
-				s = s[:8]
-			}
-			return s
-		}
+	name := cmp.Or(markup.Name(m.Name, m.Number, m.UUID), "?")
+	if aciForm.MatchString(name) {
+		return name[:8]
 	}
-	return "?"
-}
-
-// displayName makes a name fit to be shown on one line.
-func displayName(s string) string {
-	const most = 64
-	s = strings.Join(strings.Fields(markup.Clean(s)), " ")
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most])
-	}
-	if !markup.IsVisible(s) {
-		return ""
-	}
-	return s
+	return name
 }
 
 // splitsSurrogates says whether at lies between the halves of one character.
 func splitsSurrogates(units []uint16, at int) bool {
 	return at > 0 && at < len(units) && utf16.IsSurrogate(rune(units[at])) && units[at] >= 0xDC00 && units[at-1] >= 0xD800 && units[at-1] < 0xDC00
-}
-
-func isBlank(units []uint16) bool {
-	for _, u := range units {
-		if !unicode.IsSpace(rune(u)) {
-			return false
-		}
-	}
-	return true
-}
-
-// skipGreeting passes over "," or ":" and the spaces after a mention.
-func skipGreeting(units []uint16, at int) int {
-	if at < len(units) && (units[at] == ',' || units[at] == ':') {
-		at++
-	}
-	for at < len(units) && unicode.IsSpace(rune(units[at])) {
-		at++
-	}
-	return at
 }

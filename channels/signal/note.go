@@ -46,7 +46,7 @@ func (r *receiver) extractNote(v *envelope) (note envelope, ok bool) {
 }
 
 // isNoteToSelf says whether a chat is that of the account with itself.
-func (c *Channel) isNoteToSelf(peer string) bool {
+func (c *client) isNoteToSelf(peer string) bool {
 	return c.o.NoteToSelf && c.self().matches(aciOf(peer), numberOf(peer))
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"parley/channels"
+	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 )
 
 // offer brings one event to accept until it is taken; false means that ctx ended
@@ -47,7 +49,7 @@ const cutNote = "… [the rest of this message could not be fetched]"
 
 // completeText puts the whole text into an event; false means that ctx ended before.
 func (r *receiver) completeText(ctx context.Context, e *event) bool {
-	for pauses := r.o.pauses(); ; pauses.Wait(ctx) {
+	for pauses := receive.Pauses(r.o.Common); ; pauses.Wait(ctx) {
 		text, err := r.fetchLongText(ctx, *e)
 		if ctx.Err() != nil {
 			return false
@@ -56,7 +58,7 @@ func (r *receiver) completeText(ctx context.Context, e *event) bool {
 		switch {
 		case err == nil:
 			r.fillText(e, text, e.mentions)
-			e.message.Text = joinNonEmpty("\n", e.message.Text, e.description)
+			e.message.Text = markup.JoinNonEmpty("\n", e.message.Text, e.description)
 			return true
 		case !errors.As(err, &lost) || pauses.Failures()+1 >= maxFetches:
 			r.o.Log.Warn("the rest of a long message could not be fetched", "event", e.message.Event, "error", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/markup"
 )
 
 // What an operator asks of the account. It goes by way of the signal-cli that runs:
@@ -21,36 +22,39 @@ import (
 
 var _ channels.LinkedAccount = (*Channel)(nil)
 
+// operator answers what an operator asks of the account.
+type operator struct{ *client }
+
 // Groups lists the groups of the account.
-func (c *Channel) Groups(ctx context.Context) ([]channels.Group, error) {
-	rows, err := c.queryGroups(ctx)
+func (o *operator) Groups(ctx context.Context) ([]channels.Group, error) {
+	rows, err := o.queryGroups(ctx)
 	if err != nil {
 		return nil, err
 	}
-	me := c.self()
+	me := o.self()
 	out := make([]channels.Group, 0, len(rows))
 	for _, g := range rows {
-		out = append(out, channels.Group{ID: g.ID, Name: displayName(g.Name), Member: g.Member, Invited: g.isInvited(me), Members: len(g.Members)})
+		out = append(out, channels.Group{ID: g.ID, Name: markup.Name(g.Name), Member: g.Member, Invited: g.isInvited(me), Members: len(g.Members)})
 	}
 	return out, nil
 }
 
 // Keys lists the keys of people that signal-cli has seen.
-func (c *Channel) Keys(ctx context.Context) ([]channels.PeerKey, error) {
+func (o *operator) Keys(ctx context.Context) ([]channels.PeerKey, error) {
 	var rows []struct {
 		Number       string `json:"number"`
 		UUID         string `json:"uuid"`
 		SafetyNumber string `json:"safetyNumber"`
 		Level        string `json:"trustLevel"`
 	}
-	if err := c.query(ctx, "listIdentities", nil, &rows); err != nil {
+	if err := o.query(ctx, "listIdentities", nil, &rows); err != nil {
 		return nil, err
 	}
-	me := c.self()
+	me := o.self()
 	out := []channels.PeerKey{}
 	for _, r := range rows {
 		if !me.matches(r.UUID, r.Number) {
-			out = append(out, channels.PeerKey{Person: strings.ToLower(aciOf(r.UUID)), Number: numberOf(r.Number), SafetyNumber: brief(r.SafetyNumber), Trust: brief(r.Level)})
+			out = append(out, channels.PeerKey{Person: strings.ToLower(aciOf(r.UUID)), Number: numberOf(r.Number), SafetyNumber: markup.Brief(r.SafetyNumber), Trust: markup.Brief(r.Level)})
 		}
 	}
 	return out, nil
@@ -61,7 +65,7 @@ var errSafetyNumber = errors.New("a safety number is 60 digits, as it stands in 
 // Trust trusts the key that a person has now, whose safety number somebody compared
 // with them: 60 digits, spaces between them do not matter. What was kept back of them
 // comes then.
-func (c *Channel) Trust(ctx context.Context, person, safetyNumber string) error {
+func (o *operator) Trust(ctx context.Context, person, safetyNumber string) error {
 	const op = "trust"
 	if err := CheckPerson(strings.ToLower(person)); err != nil {
 		return err
@@ -70,8 +74,8 @@ func (c *Channel) Trust(ctx context.Context, person, safetyNumber string) error 
 	if len(digits) != 60 || strings.Trim(digits, "0123456789") != "" {
 		return errSafetyNumber
 	}
-	if _, err := c.call(ctx, op, c.params(map[string]any{"recipient": strings.ToLower(person), "verifiedSafetyNumber": digits})); err != nil {
-		return c.channelError(op, err)
+	if _, err := o.call(ctx, op, o.params(map[string]any{"recipient": strings.ToLower(person), "verifiedSafetyNumber": digits})); err != nil {
+		return o.channelError(op, err)
 	}
 	return nil
 }
@@ -87,15 +91,15 @@ var (
 // is called with an address, which the telephone has to scan as a QR code within a
 // minute or two; then Link gives the account as signal-cli names it. It waits as long
 // as ctx. device is how the telephone lists us.
-func (c *Channel) Link(ctx context.Context, device string, show func(uri string) error) (account string, err error) {
-	if c.daemon == nil {
-		return c.linkRemote(ctx, device, show)
+func (o *operator) Link(ctx context.Context, device string, show func(uri string) error) (account string, err error) {
+	if o.daemon == nil {
+		return o.linkRemote(ctx, device, show)
 	}
-	if _, err := c.queryVersion(ctx); err == nil {
+	if _, err := o.queryVersion(ctx); err == nil {
 		return "", errLinked
 	}
-	said := &tail{log: c.o.Log}
-	cmd := exec.CommandContext(ctx, c.o.Command[0], append(slices.Clone(c.o.Command[1:]), "link", "-n", device)...) //nolint:gosec // the operator's own
+	said := &tail{log: o.o.Log}
+	cmd := exec.CommandContext(ctx, o.o.Command[0], append(slices.Clone(o.o.Command[1:]), "link", "-n", device)...) //nolint:gosec // the operator's own
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env, cmd.Stderr, cmd.WaitDelay = childEnv(), said, time.Second
 	out, err := cmd.StdoutPipe()
@@ -103,7 +107,7 @@ func (c *Channel) Link(ctx context.Context, device string, show func(uri string)
 		return "", fmt.Errorf("link: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return "", startError(c.o.Command[0], err)
+		return "", startError(o.o.Command[0], err)
 	}
 	var shown error
 	for in := bufio.NewScanner(out); shown == nil && in.Scan(); {
@@ -113,7 +117,7 @@ func (c *Channel) Link(ctx context.Context, device string, show func(uri string)
 				_ = cmd.Process.Signal(syscall.SIGTERM)
 			}
 		} else if id, ok := strings.CutPrefix(line, "Associated with: "); ok {
-			account = brief(id)
+			account = markup.Brief(id)
 		}
 	}
 	err = cmd.Wait()
@@ -131,14 +135,14 @@ func (c *Channel) Link(ctx context.Context, device string, show func(uri string)
 }
 
 // linkRemote has a signal-cli that somebody else runs link another account.
-func (c *Channel) linkRemote(ctx context.Context, device string, show func(uri string) error) (string, error) {
-	raw, err := c.rpc.call(ctx, "startLink", nil)
+func (o *operator) linkRemote(ctx context.Context, device string, show func(uri string) error) (string, error) {
+	raw, err := o.rpc.call(ctx, "startLink", nil)
 	var said *rpcError
 	if errors.As(err, &said) && said.Code == codeNoMethod {
 		return "", errNoLink
 	}
 	if err != nil {
-		return "", c.channelError("startLink", err)
+		return "", o.channelError("startLink", err)
 	}
 	var begun struct {
 		URI string `json:"deviceLinkUri"`
@@ -149,8 +153,8 @@ func (c *Channel) linkRemote(ctx context.Context, device string, show func(uri s
 	if err := show(begun.URI); err != nil {
 		return "", err
 	}
-	if raw, err = c.rpc.call(ctx, "finishLink", map[string]any{"deviceLinkUri": begun.URI, "deviceName": device}); err != nil {
-		return "", c.channelError("finishLink", err)
+	if raw, err = o.rpc.call(ctx, "finishLink", map[string]any{"deviceLinkUri": begun.URI, "deviceName": device}); err != nil {
+		return "", o.channelError("finishLink", err)
 	}
 	var done struct {
 		Number string `json:"number"`

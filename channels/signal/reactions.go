@@ -37,12 +37,12 @@ func isEmoji(s string) bool {
 // React puts a reaction on a message. To Signal it is a message to everybody in the chat
 // and counts as one, so none is sent while Signal has said that it is too much, nor before
 // a message has got through after that.
-func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID string, s channels.Stage) error {
+func (s *sender) React(ctx context.Context, to sessionkeys.Address, messageID string, stage channels.Stage) error {
 	const op = "sendReaction"
-	emoji, remove := c.o.Reactions.At(s), false
+	emoji, remove := s.o.Reactions.At(stage), false
 	if emoji == "" {
-		emoji, remove = c.o.Reactions.Working, true
-		if s == channels.Working || emoji == "" { // nothing is there
+		emoji, remove = s.o.Reactions.Working, true
+		if stage == channels.Working || emoji == "" { // nothing is there
 			return nil
 		}
 	}
@@ -54,29 +54,29 @@ func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID s
 	if !ok {
 		return refusedError(op, "the id of the message is none of Signal's")
 	}
-	if err := c.waits.Check(op, "", to.Peer); err != nil {
+	if err := s.Waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	if c.floods.isFlooded() || c.maybeOffline.Load() {
-		return &channels.Error{Kind: channels.RateLimit, Op: op, RetryAfter: c.o.Flood, Message: "messages go first, which do not get through"}
+	if s.floods.isFlooded() || s.maybeOffline.Load() {
+		return &channels.Error{Kind: channels.RateLimit, Op: op, RetryAfter: s.o.Flood, Message: "messages go first, which do not get through"}
 	}
-	p := c.params(t)
+	p := s.params(t)
 	p["emoji"], p["targetAuthor"], p["targetTimestamp"] = emoji, author, at
 	if remove {
 		p["remove"] = true
 	}
-	raw, err := c.call(ctx, op, p)
+	raw, err := s.call(ctx, op, p)
 	var result sendResult
 	var e *channels.Error
 	switch {
 	case err != nil:
-		e = c.channelError(op, err)
+		e = s.channelError(op, err)
 	case json.Unmarshal(raw, &result) == nil && !result.reachedAny():
 		e = &channels.Error{Op: op}
-		c.classifyResults(e, result)
+		s.classifyResults(e, result)
 	default:
 		return nil
 	}
-	c.noteFailure(to, e, result)
+	s.noteFailure(to, e, result)
 	return e
 }

@@ -16,8 +16,6 @@ import (
 	"parley/channels/internal/receive"
 )
 
-var errReceiving = errors.New("signal: Receive is running already")
-
 // receiver is one run of Receive. One goroutine owns it.
 type receiver struct {
 	*Channel
@@ -56,15 +54,15 @@ func (c *Channel) holdConnection() (leave func()) {
 
 // Receive brings what people write until ctx ends. See channels.Channel.
 func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
-	if !c.receiving.CompareAndSwap(false, true) {
-		return errReceiving
+	end, err := c.Begin()
+	if err != nil {
+		return err
 	}
-	defer c.receiving.Store(false)
+	defer end()
 	r := &receiver{
 		Channel: c, accept: accept, me: configuredSelf(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
 		Loop: receive.NewLoop(receive.Config{
-			Instance: c.o.Name, Network: Network, Peer: "signal-cli", Pauses: c.o.pauses(),
-			Identity: c.identity, Observer: c.o.Observer, Log: c.o.Log,
+			Common: c.o.Common, Network: Network, Peer: "signal-cli", Identity: c.identity,
 		}),
 	}
 	inner, stop := context.WithCancel(ctx)

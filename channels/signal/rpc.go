@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"parley/channels/internal/markup"
 	"parley/channels/internal/transfer"
 )
 
@@ -37,7 +38,7 @@ type rpcError struct {
 }
 
 func (e *rpcError) Error() string {
-	return "signal-cli refuses (" + strconv.Itoa(e.Code) + "): " + brief(e.Message)
+	return "signal-cli refuses (" + strconv.Itoa(e.Code) + "): " + markup.Brief(e.Message)
 }
 
 // lostError is a call without a usable answer. left says whether the request

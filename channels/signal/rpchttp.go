@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
+	"parley/channels/internal/markup"
 	"parley/channels/internal/route"
 )
 
@@ -76,7 +77,7 @@ func unexpectedAnswer(resp *http.Response, text []byte) error {
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return errors.New(route.NoCredentials)
 	}
-	return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, brief(resp.Header.Get("Content-Type")), brief(string(text)))
+	return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, markup.Brief(resp.Header.Get("Content-Type")), markup.Brief(string(text)))
 }
 
 func (p *httpCaller) close() { p.client.CloseIdleConnections() }

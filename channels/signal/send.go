@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf16"
 
 	"parley/channels"
@@ -26,38 +27,47 @@ const repeatMark = repeatText + "\n\n"
 // repeatText stands beside a file that may have arrived already.
 const repeatText = "(This may be a repeat.)"
 
+// sender sends messages, files, reactions and signs of typing.
+type sender struct {
+	*client
+
+	messages     messageCache
+	typingSigns  typingSigns
+	maybeOffline atomic.Bool // whether Signal can be reached
+}
+
 // Send sends one message, once. In a group a message that reached anybody is a
 // success: it would come twice to them if it were repeated; who missed it is
 // logged. After a send that was cut off by the network, nothing is sent until a
 // sign of typing gets through, so that an outage leaves one message in doubt and
 // not one for each try.
-func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+func (s *sender) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	const op = "send"
 	to, err := recipientParams(op, r.To)
 	if err != nil {
 		return channels.Receipt{}, err
 	}
 	text, styles := r.Body.Text, stylesOf(r.Body)
-	if c.floods.mayBeRepeat(r) {
+	if s.floods.mayBeRepeat(r) {
 		text, styles = markRepeat(text, styles)
 	}
-	p := c.params(to)
+	p := s.params(to)
 	p["message"] = text
 	if len(styles) > 0 {
 		p["textStyle"] = styleRanges(styles)
 	}
-	if err := c.addQuote(op, p, r); err != nil {
+	if err := s.addQuote(op, p, r); err != nil {
 		return channels.Receipt{}, err
 	}
-	if err := c.checkSendable(ctx, op, r.To, to); err != nil {
+	if err := s.checkSendable(ctx, op, r.To, to); err != nil {
 		return channels.Receipt{}, err
 	}
-	raw, err := c.call(ctx, op, p)
-	return c.settleSend(op, r, raw, err)
+	raw, err := s.call(ctx, op, p)
+	return s.settleSend(op, r, raw, err)
 }
 
 // addQuote adds what a message answers.
-func (c *Channel) addQuote(op string, p map[string]any, r channels.Reply) error {
+func (s *sender) addQuote(op string, p map[string]any, r channels.Reply) error {
 	if r.ReplyTo == "" {
 		return nil
 	}
@@ -66,12 +76,12 @@ func (c *Channel) addQuote(op string, p map[string]any, r channels.Reply) error 
 		return refusedError(op, "the id of the message to answer is none of Signal's")
 	}
 	p["quoteTimestamp"], p["quoteAuthor"] = at, author
-	p["quoteMessage"] = c.messages.text(r.To.Peer, r.ReplyTo)
+	p["quoteMessage"] = s.messages.text(r.To.Peer, r.ReplyTo)
 	return nil
 }
 
 // settleSend is what became of a message, by signal-cli's answer.
-func (c *Channel) settleSend(op string, r channels.Reply, raw json.RawMessage, err error) (channels.Receipt, error) {
+func (s *sender) settleSend(op string, r channels.Reply, raw json.RawMessage, err error) (channels.Receipt, error) {
 	var result sendResult
 	if err == nil {
 		if json.Unmarshal(raw, &result) != nil || result.Timestamp == 0 {
@@ -84,79 +94,79 @@ func (c *Channel) settleSend(op string, r channels.Reply, raw json.RawMessage, e
 		}
 	}
 	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reachedAny() {
-		c.logMissed(r.To.Peer, result)
-		c.maybeOffline.Store(false)
-		c.floods.reset()
-		c.typingSigns.forget(r.To.Peer)
-		return channels.Receipt{MessageID: messageID(result.Timestamp, c.o.Account)}, nil
+		s.logMissed(r.To.Peer, result)
+		s.maybeOffline.Store(false)
+		s.floods.reset()
+		s.typingSigns.forget(r.To.Peer)
+		return channels.Receipt{MessageID: messageID(result.Timestamp, s.o.Account)}, nil
 	}
 	var e *channels.Error
 	if err != nil {
-		e = c.channelError(op, err)
+		e = s.channelError(op, err)
 	} else {
 		e = &channels.Error{Op: op}
-		c.classifyResults(e, result)
+		s.classifyResults(e, result)
 	}
-	c.noteFailure(r.To, e, result)
+	s.noteFailure(r.To, e, result)
 	if l := result.first(rateLimited); e.Kind == channels.RateLimit && (l == nil || l.Token == "") {
-		c.floods.note(r.ID)
+		s.floods.note(r.ID)
 	}
 	return channels.Receipt{}, e
 }
 
 // ShowTyping shows that the bot is writing, for TypingDuration. It does nothing while the last
 // time is still shown for a while.
-func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
+func (s *sender) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 	const op = "sendTyping"
 	t, err := recipientParams(op, to)
 	if err != nil {
 		return err
 	}
-	if err := c.waits.Check(op, "", to.Peer); err != nil {
+	if err := s.Waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	now := c.o.Now()
-	if c.typingSigns.isFresh(to.Peer, now) || c.isNoteToSelf(to.Peer) { // nobody sees oneself write
+	now := s.o.Now()
+	if s.typingSigns.isFresh(to.Peer, now) || s.isNoteToSelf(to.Peer) { // nobody sees oneself write
 		return nil
 	}
-	if err := c.sendTyping(ctx, to, t); err != nil {
+	if err := s.sendTyping(ctx, to, t); err != nil {
 		return err
 	}
-	c.typingSigns.noteSent(to.Peer, now)
+	s.typingSigns.noteSent(to.Peer, now)
 	return nil
 }
 
-func (c *Channel) sendTyping(ctx context.Context, to sessionkeys.Address, t map[string]any) error {
+func (s *sender) sendTyping(ctx context.Context, to sessionkeys.Address, t map[string]any) error {
 	const op = "sendTyping"
-	raw, err := c.call(ctx, op, c.params(t))
+	raw, err := s.call(ctx, op, s.params(t))
 	if err != nil {
-		e := c.channelError(op, err)
-		c.noteFailure(to, e, sendResult{})
+		e := s.channelError(op, err)
+		s.noteFailure(to, e, sendResult{})
 		return e
 	}
 	var result sendResult
 	if json.Unmarshal(raw, &result) == nil && !result.reachedAny() {
 		e := &channels.Error{Op: op}
-		c.classifyResults(e, result)
-		c.noteFailure(to, e, result)
+		s.classifyResults(e, result)
+		s.noteFailure(to, e, result)
 		return e
 	}
 	return nil
 }
 
 // checkSendable says whether a message may be tried now.
-func (c *Channel) checkSendable(ctx context.Context, op string, to sessionkeys.Address, t map[string]any) error {
-	if err := c.waits.Check(op, "", to.Peer); err != nil {
+func (s *sender) checkSendable(ctx context.Context, op string, to sessionkeys.Address, t map[string]any) error {
+	if err := s.Waits.Check(op, "", to.Peer); err != nil {
 		return err
 	}
-	if !c.maybeOffline.Load() || c.isNoteToSelf(to.Peer) {
+	if !s.maybeOffline.Load() || s.isNoteToSelf(to.Peer) {
 		return nil
 	}
-	err := c.sendTyping(ctx, to, t)
+	err := s.sendTyping(ctx, to, t)
 	var e *channels.Error
 	switch {
 	case err == nil:
-		c.maybeOffline.Store(false)
+		s.maybeOffline.Store(false)
 	case errors.As(err, &e) && (e.Kind == channels.Ambiguous || e.Kind == channels.Unsent):
 		// The sign may have left; the message has not.
 		return &channels.Error{Kind: channels.Unsent, Op: op, Message: "signal-cli has no connection to Signal yet", Err: e}
@@ -165,7 +175,7 @@ func (c *Channel) checkSendable(ctx context.Context, op string, to sessionkeys.A
 }
 
 // noteFailure keeps what a failure says of later calls.
-func (c *Channel) noteFailure(to sessionkeys.Address, e *channels.Error, result sendResult) {
+func (s *sender) noteFailure(to sessionkeys.Address, e *channels.Error, result sendResult) {
 	switch e.Kind {
 	case channels.RateLimit:
 		r := result.first(rateLimited)
@@ -173,32 +183,12 @@ func (c *Channel) noteFailure(to sessionkeys.Address, e *channels.Error, result 
 		if r != nil && r.Token != "" || r == nil && (e.Status == codeRateLimit || e.Status == codeCaptcha) {
 			chat = "" // a captcha is asked of the account
 		}
-		c.waits.Note("", chat, e.RetryAfter)
+		s.Waits.Note("", chat, e.RetryAfter)
 	case channels.Ambiguous:
 		if e.Status == codeIO || result.first(networkFail) != nil {
-			c.maybeOffline.Store(true)
+			s.maybeOffline.Store(true)
 		}
 	}
-}
-
-// call makes a call with the bound of SendTimeout.
-func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.SendTimeout, errTimeout)
-	defer cancel()
-	return c.rpc.call(ctx, method, params)
-}
-
-// params are those that name the account, beside others. A daemon that parley
-// runs has only the one.
-func (c *Channel) params(others map[string]any) map[string]any {
-	p := map[string]any{}
-	if c.daemon == nil {
-		p["account"] = c.o.Account
-	}
-	for k, v := range others {
-		p[k] = v
-	}
-	return p
 }
 
 // recipientParams is whom a call is for, as its parameters.

@@ -284,7 +284,7 @@ func TestWhatMayBeARepeatSaysSoInFrontOfItsStyles(t *testing.T) {
 
 func TestWithoutADaemonNothingIsInDoubt(t *testing.T) {
 	t.Parallel()
-	ch, err := signal.New(signal.Options{Name: "sig", Account: number, Command: []string{"/nowhere/signal-cli"}, Dir: shortDir(t)})
+	ch, err := signal.New(signal.Options{Common: channels.Common{Name: "sig"}, Account: number, Command: []string{"/nowhere/signal-cli"}, Dir: shortDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,13 +32,13 @@ const perMegabyte = time.Second
 var errNotRunning = errors.New("signal-cli does not run yet")
 
 // LargestFile is what Signal takes.
-func (c *Channel) LargestFile() int64 { return largestFile }
+func (s *sender) LargestFile() int64 { return largestFile }
 
 // SendFile sends a file, as Send does a message. A signal-cli that parley runs reads
 // it from a folder of the account's, where it is only as long as the call; to another
 // one, which may be on another machine, it goes in the request. See
 // channels.FileSender.
-func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.File, content io.Reader) (channels.Receipt, error) {
+func (s *sender) SendFile(ctx context.Context, r channels.Reply, f channels.File, content io.Reader) (channels.Receipt, error) {
 	const op = "send"
 	to, err := recipientParams(op, r.To)
 	switch {
@@ -46,47 +46,47 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		return channels.Receipt{}, err
 	case f.Size <= 0:
 		return channels.Receipt{}, refusedError(op, "the file is empty, and Signal has no empty files")
-	case f.Size > c.LargestFile():
-		return channels.Receipt{}, refusedError(op, fmt.Sprintf("the file is too large: it has %d bytes, and Signal takes %d", f.Size, c.LargestFile()))
+	case f.Size > s.LargestFile():
+		return channels.Receipt{}, refusedError(op, fmt.Sprintf("the file is too large: it has %d bytes, and Signal takes %d", f.Size, s.LargestFile()))
 	}
-	p := c.params(to)
-	if c.floods.mayBeRepeat(r) {
+	p := s.params(to)
+	if s.floods.mayBeRepeat(r) {
 		p["message"] = repeatText
 	}
-	if err := c.addQuote(op, p, r); err != nil {
+	if err := s.addQuote(op, p, r); err != nil {
 		return channels.Receipt{}, err
 	}
-	if err := c.checkSendable(ctx, op, r.To, to); err != nil {
+	if err := s.checkSendable(ctx, op, r.To, to); err != nil {
 		return channels.Receipt{}, err
 	}
 	file := transfer.NewContent(content, f.Size)
-	send := c.sendPath
-	if c.daemon == nil {
-		send = c.sendData
+	send := s.sendPath
+	if s.daemon == nil {
+		send = s.sendData
 	}
 	raw, err := send(ctx, op, p, f, file)
 	if broken := file.Err(); broken != nil {
 		return channels.Receipt{}, &channels.Error{Kind: channels.Unsent, Op: op, Err: fmt.Errorf("read the file: %w", broken)}
 	}
-	return c.settleSend(op, r, raw, err)
+	return s.settleSend(op, r, raw, err)
 }
 
 // answerTimeout is how long the answer to a file may take.
-func (c *Channel) answerTimeout(f channels.File) time.Duration {
-	return c.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6)
+func (s *sender) answerTimeout(f channels.File) time.Duration {
+	return s.o.SendTimeout + perMegabyte*time.Duration(f.Size/1e6)
 }
 
 // sendPath puts the file where signal-cli reads it. Nothing is left of it there; what
 // a process leaves that is killed meanwhile is removed at the next start.
-func (c *Channel) sendPath(ctx context.Context, op string, p map[string]any, f channels.File, content *transfer.Content) (json.RawMessage, error) {
-	if !c.daemon.ownsDir() {
+func (s *sender) sendPath(ctx context.Context, op string, p map[string]any, f channels.File, content *transfer.Content) (json.RawMessage, error) {
+	if !s.daemon.ownsDir() {
 		return nil, &lostError{false, errNotRunning}
 	}
-	dir, path, err := c.writeOutgoing(ctx, f, content)
+	dir, path, err := s.writeOutgoing(ctx, f, content)
 	if dir != "" {
 		defer func() {
 			if err := os.RemoveAll(dir); err != nil {
-				c.o.Log.Error("a file that was sent cannot be removed", "error", err)
+				s.o.Log.Error("a file that was sent cannot be removed", "error", err)
 			}
 		}()
 	}
@@ -94,14 +94,14 @@ func (c *Channel) sendPath(ctx context.Context, op string, p map[string]any, f c
 		return nil, &lostError{false, fmt.Errorf("write the file down for signal-cli: %w", err)}
 	}
 	p["attachments"] = []string{path}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.answerTimeout(f), errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.answerTimeout(f), errTimeout)
 	defer cancel()
-	return c.rpc.call(ctx, op, p)
+	return s.rpc.call(ctx, op, p)
 }
 
 // writeOutgoing writes a file into a folder of its own, which is there if dir is not empty.
-func (c *Channel) writeOutgoing(ctx context.Context, f channels.File, content io.Reader) (dir, path string, err error) {
-	all, err := filepath.Abs(c.daemon.outgoingDir())
+func (s *sender) writeOutgoing(ctx context.Context, f channels.File, content io.Reader) (dir, path string, err error) {
+	all, err := filepath.Abs(s.daemon.outgoingDir())
 	if err == nil {
 		err = os.MkdirAll(all, 0o700)
 	}
@@ -134,7 +134,7 @@ func (u *contextReader) Read(p []byte) (int, error) {
 }
 
 // sendData makes a request with the file in it.
-func (c *Channel) sendData(ctx context.Context, op string, p map[string]any, f channels.File, content *transfer.Content) (json.RawMessage, error) {
+func (s *sender) sendData(ctx context.Context, op string, p map[string]any, f channels.File, content *transfer.Content) (json.RawMessage, error) {
 	defer content.Stop()
 	_, text, err := new(ids).newRequest(op, p)
 	if err != nil {
@@ -147,13 +147,13 @@ func (c *Channel) sendData(ctx context.Context, op string, p map[string]any, f c
 	}
 	head = append(head, `,"attachments":["`+dataURIPrefix(f)...)
 	tail := []byte("\"]}}\n")
-	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, errTimeout)
+	ctx, patience := transfer.NewIdleTimer(ctx, s.o.SendTimeout, errTimeout)
 	defer patience.Stop()
 	size := int64(len(head)) + int64(base64.StdEncoding.EncodedLen(int(f.Size))) + int64(len(tail))
-	body := transfer.NewBody(patience, c.answerTimeout(f), size, bytes.NewReader(head), &base64Reader{r: content}, bytes.NewReader(tail))
+	body := transfer.NewBody(patience, s.answerTimeout(f), size, bytes.NewReader(head), &base64Reader{r: content}, bytes.NewReader(tail))
 	var said *response
-	err = c.rpc.exchange(ctx, body, func(in *bufio.Reader) (err error) {
-		a := answerReader{in, int(c.o.MaxAnswer)}
+	err = s.rpc.exchange(ctx, body, func(in *bufio.Reader) (err error) {
+		a := answerReader{in, int(s.o.MaxAnswer)}
 		said, err = a.next(nil)
 		return err
 	})

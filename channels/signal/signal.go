@@ -26,19 +26,15 @@ package signal
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
-	"parley/channels/internal/receive"
 )
 
 // Network is the name of the network in addresses.
@@ -47,7 +43,8 @@ const Network = "signal"
 // Options says how to reach one account. Name and Account are required, and
 // either Command with Dir, or URL.
 type Options struct {
-	Name    string // the instance name
+	channels.Common // MaxPause defaults to 1 min
+
 	Account string // the bot's own number, +491511234567, or its ACI
 	// ACI is the account's own UUID. Default: signal-cli is asked for it, which
 	// asks the service.
@@ -103,8 +100,6 @@ type Options struct {
 	// LookUpWithin is how long what somebody says waits while the ACIs of Numbers
 	// cannot be asked for; default 30 s.
 	LookUpWithin time.Duration
-	MinPause     time.Duration // first pause after a failure, doubled by each further one; default 500 ms
-	MaxPause     time.Duration // default 1 min
 	// Challenge is how long nothing is sent after the service asked for a
 	// captcha, which only an operator can solve; default 5 min.
 	Challenge time.Duration
@@ -114,43 +109,27 @@ type Options struct {
 	// a row, up to five times. Default 1 min.
 	Flood time.Duration
 
-	MaxLine      int   // longest event in bytes; a longer one is handed on cut; default 4 MiB
-	MaxAnswer    int64 // longest answer to a call in bytes; default 4 MiB
-	MaxFile      int64 // largest file that signal-cli is asked for; default 128 MiB, which is more than Signal takes
-	MessageBytes int   // longest message in bytes; default 1900, at most 2000 with the mark of a repeat
-	Reclaim      int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
+	MaxLine   int   // longest event in bytes; a longer one is handed on cut; default 4 MiB
+	MaxAnswer int64 // longest answer to a call in bytes; default 4 MiB
+	MaxFile   int64 // largest file that signal-cli is asked for; default 128 MiB, which is more than Signal takes
+	Reclaim   int64 // bytes of consumed journal that are given back to the disk at once; default 1 MiB
 
 	IsRelevant channels.Filter // default channels.PassAll
 	// IsUsed reports whether anything is done with a message, beyond who may talk where:
 	// files of others are deleted. It is asked before accept. Default Heeds.
-	IsUsed   func(ctx context.Context, m channels.Message) bool
-	Observer channels.Observer // default channels.NopObserver
-	Log      *slog.Logger      // default: no log
-	Now      func() time.Time  // default time.Now
-	Jitter   func() float64    // in [0,1); default random
-}
-
-// pauses are those between tries of one thing.
-func (o Options) pauses() backoff.Pauses {
-	return backoff.Pauses{Min: o.MinPause, Max: o.MaxPause, Jitter: o.Jitter}
+	IsUsed func(ctx context.Context, m channels.Message) bool
 }
 
 // Channel is one account. Its methods may be called concurrently, but Receive
 // only once at a time.
 type Channel struct {
-	o            Options
-	rpc          caller
-	daemon       *daemon // nil: attached
-	people       *people
-	messages     *messageCache
-	waits        receive.Waits
-	floods       floods
-	typingSigns  typingSigns
-	fileClaims   fileClaims
-	known        atomic.Pointer[self] // who we are, once Receive found out
-	maybeOffline atomic.Bool          // whether Signal can be reached
-	receiving    atomic.Bool
-	users        atomic.Int32 // of the connection
+	*client
+	sender
+	operator
+
+	people     *people
+	fileClaims fileClaims
+	users      atomic.Int32 // of the connection
 }
 
 var (
@@ -196,8 +175,7 @@ func New(o Options) (*Channel, error) {
 	o.Look = cmp.Or(o.Look, 50*time.Millisecond)
 	o.Room = cmp.Or(o.Room, time.Second)
 	o.LookUpWithin = cmp.Or(o.LookUpWithin, 30*time.Second)
-	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
-	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, time.Minute))
+	o.Common = o.Defaults(time.Minute)
 	o.Challenge = cmp.Or(o.Challenge, 5*time.Minute)
 	o.Flood = cmp.Or(o.Flood, time.Minute)
 	o.MaxLine = cmp.Or(o.MaxLine, 4<<20)
@@ -210,17 +188,8 @@ func New(o Options) (*Channel, error) {
 	if o.IsUsed == nil {
 		o.IsUsed = o.IsRelevant
 	}
-	if o.Observer == nil {
-		o.Observer = channels.NopObserver{}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.Log = o.Log.With("channel", o.Name)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	c := &Channel{o: o, people: newPeople(), messages: &messageCache{}, waits: receive.Waits{Network: Network, Now: o.Now}}
+	cl := newClient(o)
+	c := &Channel{client: cl, sender: sender{client: cl}, operator: operator{client: cl}, people: newPeople()}
 	switch {
 	case (len(o.Command) > 0) == (o.URL != ""):
 		return fail(errCommandOrURL)
@@ -238,12 +207,6 @@ func New(o Options) (*Channel, error) {
 	c.daemon.queryVersion = c.queryVersion
 	return c, nil
 }
-
-// Name is the configured instance name.
-func (c *Channel) Name() string { return c.o.Name }
-
-// String names the account without saying more about it.
-func (c *Channel) String() string { return "signal " + c.o.Name }
 
 // Note says what an operator should know of an attached account: that what is
 // said while nobody listens is lost. A supervised one has none.
@@ -265,21 +228,10 @@ func (c *Channel) Close() error {
 }
 
 // Render gives messages with styles: Markup is a JSON array of ranges.
-func (c *Channel) Render(markdown string) []channels.Body {
-	limit := maxBody - len(repeatMark)
-	messages := markup.Signal(markdown, markup.SignalOptions{Bytes: min(cmp.Or(c.o.MessageBytes, limit), limit)})
-	if len(messages) == 0 {
-		return nil
-	}
-	out := make([]channels.Body, len(messages))
-	for i, m := range messages {
-		out[i].Text = m.Text
-		if len(m.Styles) > 0 {
-			out[i].Markup, _ = json.Marshal(m.Styles) // strings and numbers: cannot fail
-		}
-	}
-	return out
+func (*Channel) Render(markdown string) []channels.Body {
+	messages := markup.Signal(markdown, markup.SignalOptions{Bytes: maxBody - len(repeatMark)})
+	return markup.Bodies(messages, func(m markup.SignalMessage) (string, any, bool) { return m.Text, m.Styles, len(m.Styles) > 0 })
 }
 
 // TypingDuration is how long Signal shows that somebody writes.
-func (*Channel) TypingDuration() time.Duration { return typingShown }
+func (*sender) TypingDuration() time.Duration { return typingShown }

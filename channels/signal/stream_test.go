@@ -127,7 +127,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // A client may go on reading a request's body when it has the answer.
 func TestAContentIsNotReadAfterSendFileReturned(t *testing.T) {
 	t.Parallel()
-	c, err := New(Options{Name: "sig", Account: "+4915550000001", URL: "http://signal.example"})
+	c, err := New(Options{Common: channels.Common{Name: "sig"}, Account: "+4915550000001", URL: "http://signal.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestAContentIsNotReadAfterSendFileReturned(t *testing.T) {
 // What stands between may answer a request that breaks off.
 func TestAnAnswerToABrokenRequestSaysNothingOfTheFile(t *testing.T) {
 	t.Parallel()
-	c, err := New(Options{Name: "sig", Account: "+4915550000001", URL: "http://signal.example"})
+	c, err := New(Options{Common: channels.Common{Name: "sig"}, Account: "+4915550000001", URL: "http://signal.example"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/channels/internal/markup"
 	"parley/channels/internal/receive"
 )
 
@@ -38,7 +39,7 @@ func newSubscription(o Options, identity func() []any) *subscription {
 	over := make(chan struct{})
 	close(over)
 	return &subscription{o: o, changed: make(chan struct{}), ended: over, loop: receive.NewLoop(receive.Config{
-		Instance: o.Name, Network: Network, Peer: "signal-cli", Pauses: o.pauses(), Identity: identity, Observer: o.Observer, Log: o.Log,
+		Common: o.Common, Network: Network, Peer: "signal-cli", Identity: identity,
 	})}
 }
 
@@ -127,7 +128,7 @@ func (s *subscription) subscribe(ctx context.Context, socket string, changed <-c
 	}
 	var number int64
 	if json.Unmarshal(answer, &number) != nil {
-		return fmt.Errorf("%w: its answer is %s", errNoSubscription, brief(string(answer)))
+		return fmt.Errorf("%w: its answer is %s", errNoSubscription, markup.Brief(string(answer)))
 	}
 	_ = conn.SetDeadline(time.Time{})
 	s.loop.MarkConnected()

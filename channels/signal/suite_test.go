@@ -154,11 +154,10 @@ func (r *fixture) Open(t testing.TB) channels.Channel { return r.open(t) }
 // options are those of a channel on the account.
 func (r *fixture) options() signal.Options {
 	return signal.Options{
-		Name: "sig", Account: number, ACI: ourACI,
-		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"),
-		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Look: time.Millisecond, SendTimeout: 30 * time.Second,
-		Keeper: keeper(r.t), Outlive: time.Millisecond,
-		Now: r.Now, Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience, Observer: r.seen,
+		Common:  channels.Common{Name: "sig", MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Now: r.Now, Observer: r.seen},
+		Account: number, ACI: ourACI,
+		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"), Look: time.Millisecond, SendTimeout: 30 * time.Second,
+		Keeper: keeper(r.t), Outlive: time.Millisecond, Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience,
 		Reactions: channels.Reactions{Working: "👀", Done: "✅"},
 	}
 }
@@ -416,9 +415,8 @@ func (a *attachedRig) Callers() []string { return nil }
 
 func (a *attachedRig) options() signal.Options {
 	return signal.Options{
-		Reactions: channels.Reactions{Working: "👀", Done: "✅"},
-		Name:      "sig", Account: number, ACI: ourACI, URL: a.url, Now: a.Now,
-		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, SendTimeout: 30 * time.Second, Observer: a.seen,
+		Common:    channels.Common{Name: "sig", Now: a.Now, MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Observer: a.seen},
+		Reactions: channels.Reactions{Working: "👀", Done: "✅"}, Account: number, ACI: ourACI, URL: a.url, SendTimeout: 30 * time.Second,
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"parley/channels/internal/markup"
 )
 
 // tail is where signal-cli writes its log: it goes to parley's for who debugs,
@@ -43,7 +45,7 @@ func (t *tail) Write(b []byte) (int, error) {
 
 // add keeps a line. The caller holds mu.
 func (t *tail) add(line string) {
-	line = brief(line)
+	line = markup.Brief(line)
 	if line == "" {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley/channels"
+	"parley/channels/internal/markup"
 	"parley/sessionkeys"
 )
 
@@ -58,7 +59,7 @@ func (r *receiver) translate(raw []byte, problem error) event {
 		}
 		return event{files: e.files, message: channels.Message{
 			Event: id, Kind: channels.Unreadable, Channel: r.o.Name, ReceivedAt: e.message.ReceivedAt, Sender: r.senderOf(raw),
-			Problem: brief(err.Error()), Raw: asJSON(raw),
+			Problem: markup.Brief(err.Error()), Raw: asJSON(raw),
 		}}
 	}
 	return e
@@ -140,7 +141,7 @@ func (r *receiver) fill(e *event, raw []byte) error {
 	id, alias := r.people.resolve(aci, number)
 	m := &e.message
 	m.Event = eventID(source, v.SourceDevice, at, kind)
-	m.Sender = channels.Sender{ID: id, Name: displayName(v.SourceName), Alias: alias}
+	m.Sender = channels.Sender{ID: id, Name: markup.Name(v.SourceName), Alias: alias}
 	m.SentAt = timeOf(at)
 	m.Address = sessionkeys.Address{Channel: Network, Account: r.o.Account, Kind: sessionkeys.DM, Peer: id}
 	if g := data.Group; g != nil {
@@ -186,13 +187,13 @@ func (r *receiver) reportException(t *journalEntry) error {
 	if t.Envelope != nil {
 		who = cmp.Or(t.Envelope.SourceUUID, t.Envelope.Source, who)
 	}
-	log := r.o.Log.With("person", brief(who), "type", brief(x.Type), "problem", brief(x.Message))
+	log := r.o.Log.With("person", markup.Brief(who), "type", markup.Brief(x.Type), "problem", markup.Brief(x.Message))
 	if strings.Contains(x.Type, "UntrustedIdentity") {
 		log.Error("signal-cli keeps back what somebody wrote, since their key is another than before: make sure of their safety number, and trust it with parley signal trust; then it comes")
 	} else {
 		log.Error("signal-cli could not read what somebody wrote; they may have to write it again")
 	}
-	return fmt.Errorf("signal-cli could not read it: %s: %s", brief(x.Type), brief(x.Message)) //nolint:err113 // for the operator
+	return fmt.Errorf("signal-cli could not read it: %s: %s", markup.Brief(x.Type), markup.Brief(x.Message)) //nolint:err113 // for the operator
 }
 
 // fillContents fills in what a message says, or why it is not used.
@@ -235,7 +236,7 @@ func (r *receiver) fillContents(e *event, d *dataMessage) {
 	m.Kind = channels.Said
 	m.ExpiresAfter = time.Duration(min(max(0, d.Expires), maxFades)) * time.Second
 	r.fillText(e, text, mentions)
-	m.Text = joinNonEmpty("\n", m.Text, words)
+	m.Text = markup.JoinNonEmpty("\n", m.Text, words)
 	toUs := r.fillReply(m, d.Quote)
 	if m.Address.Kind == sessionkeys.DM {
 		m.Mentioned = true
@@ -303,7 +304,7 @@ func toAttachment(a attachment) (channels.Attachment, bool) {
 	case "image":
 		kind = "photo"
 	case "audio":
-		if voiceTypes[brief(a.ContentType)] {
+		if voiceTypes[markup.Brief(a.ContentType)] {
 			kind = channels.Voice
 		}
 	case "video":
@@ -311,7 +312,7 @@ func toAttachment(a attachment) (channels.Attachment, bool) {
 		kind = "document"
 	}
 	return channels.Attachment{
-		Kind: kind, Name: displayName(a.Filename), MIME: brief(a.ContentType), Size: max(0, a.Size), Ref: a.ID,
+		Kind: kind, Name: markup.Name(a.Filename), MIME: markup.Brief(a.ContentType), Size: max(0, a.Size), Ref: a.ID,
 	}, true
 }
 

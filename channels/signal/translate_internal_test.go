@@ -1,19 +1,24 @@
 package signal
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
 	"parley/channels"
 )
 
+// newTranslator returns a receiver that can translate events of an account.
+func newTranslator(own string) *receiver {
+	o := Options{Common: channels.Common{Name: "sig"}.Defaults(time.Minute), Account: "+491"}
+	return &receiver{Channel: &Channel{client: newClient(o), people: newPeople()}, me: configuredSelf(o.Account, own)}
+}
+
 // G28. Whatever has a key syncMessage, were it empty, is what another device of the
 // account did, and not said to it; whoever the rest of the envelope names.
 func TestASyncIsNobodysMessage(t *testing.T) {
 	t.Parallel()
 	const own, ann = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
-	r := &receiver{Channel: &Channel{o: Options{Name: "sig", Account: "+491", Now: time.Now}, people: newPeople()}, me: configuredSelf("+491", own)}
+	r := newTranslator(own)
 	said := `"source":"` + ann + `","sourceUuid":"` + ann + `","sourceDevice":1,"timestamp":5,"dataMessage":{"timestamp":5,"message":"hi"}`
 	for fields, offered := range map[string]bool{
 		said: true, said + `,"syncMessage":{}`: false, said + `,"syncMessage":{"readMessages":[]}`: false,
@@ -30,7 +35,7 @@ func TestASyncIsNobodysMessage(t *testing.T) {
 func TestWhatIsNoMessageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	const own, ann = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
-	r := &receiver{Channel: &Channel{o: Options{Name: "sig", Account: "+491", Now: time.Now}, people: newPeople()}, me: configuredSelf("+491", own)}
+	r := newTranslator(own)
 	for fields, want := range map[string]string{
 		`"receiptMessage":{"when":5,"isRead":true}`: "a receipt", `"typingMessage":{"action":"STARTED"}`: "a sign of typing",
 		`"storyMessage":{}`: "a story", `"callMessage":{}`: "a call", `"pollVote":{}`: "an event without a message",
@@ -45,7 +50,7 @@ func TestWhatIsNoMessageSaysWhatItIs(t *testing.T) {
 // G30. Whether signal-cli says for whom a call failed, or only its code.
 func TestACodeWithoutResultsIsJudged(t *testing.T) {
 	t.Parallel()
-	c := &Channel{o: Options{Account: "+491", Challenge: time.Minute, Flood: time.Minute, Log: slog.New(slog.DiscardHandler)}}
+	c := newClient(Options{Common: channels.Common{}.Defaults(time.Minute), Account: "+491", Challenge: time.Minute, Flood: time.Minute})
 	for code, want := range map[int]channels.ErrorKind{
 		codeUntrusted: channels.Refused, codeRateLimit: channels.RateLimit, codeCaptcha: channels.RateLimit, codeIO: channels.Ambiguous,
 		codeUser: channels.Refused, codeParams: channels.Refused, codeNoMethod: channels.Refused, codeInternal: channels.Ambiguous, -32700: channels.Ambiguous,

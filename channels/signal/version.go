@@ -1,14 +1,14 @@
 package signal
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/channels/internal/markup"
 )
 
 // minVersion is the oldest signal-cli that reads what people write. Since 2026-06-10
@@ -26,23 +26,6 @@ var errTooOld = errors.New("it confirms to Signal what people write and then los
 
 var numbersForm = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})*`)
 
-// queryVersion asks signal-cli for its version, which says that it lives.
-func (c *Channel) queryVersion(ctx context.Context) (version string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Health, errTimeout)
-	defer cancel()
-	raw, err := c.rpc.call(ctx, "version", nil)
-	if err != nil {
-		return "", err
-	}
-	var answer struct {
-		Version string `json:"version"`
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return "", fmt.Errorf("version: read the answer: %w", err)
-	}
-	return answer.Version, nil
-}
-
 // checkVersion refuses a signal-cli that loses messages, or that cannot name an account
 // as the configuration does. One that does not say its version in numbers was built by
 // somebody who knows, and is taken.
@@ -53,9 +36,9 @@ func checkVersion(version, account string) error {
 	}
 	switch {
 	case older(minVersion):
-		return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOld)
+		return fmt.Errorf("signal-cli %s is too old: %w", markup.Brief(version), errTooOld)
 	case older(minForACI) && aciForm.MatchString(account):
-		return fmt.Errorf("signal-cli %s is too old: %w", brief(version), errTooOldForACI)
+		return fmt.Errorf("signal-cli %s is too old: %w", markup.Brief(version), errTooOldForACI)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/channels"
 	"parley/channels/signal"
 	sim "parley/simulators/signal"
 )
@@ -43,7 +44,7 @@ func TestADaemonThatDiesAtOnceIsReportedAndPausedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &watched{}
 		var log page
-		o := signal.Options{Name: "sig", Account: number, Command: []string{"/bin/false"}, Dir: dir, Observer: seen, Jitter: func() float64 { return 1 }}
+		o := signal.Options{Common: channels.Common{Name: "sig", Observer: seen, Jitter: func() float64 { return 1 }}, Account: number, Command: []string{"/bin/false"}, Dir: dir}
 		logged(&log)(&o)
 		ch, err := signal.New(o)
 		if err != nil {

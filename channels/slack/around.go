@@ -111,11 +111,11 @@ func (c *Channel) quotes(posts []authoredPost) []channels.Quote {
 	if me == nil { // before Receive nobody knows which bot this is
 		me = &self{}
 	}
-	r := &receiver{Channel: c, me: me}
+	words := textReader{bot: me, names: &c.people}
 	left := aroundBytes
 	for i := len(posts) - 1; i >= 0; i-- {
 		p := &posts[i]
-		text := r.plainText(p.Text).text
+		text := words.plainText(p.Text).text
 		if len(text) > aroundText {
 			text = strings.ToValidUTF8(text[:aroundText], "") + "…"
 		}

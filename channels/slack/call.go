@@ -9,10 +9,36 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/slack-go/slack"
+
 	"parley/channels"
 	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
+	"parley/channels/internal/route"
 )
+
+// webAPI makes the calls of Slack's Web API, as far as the limits and waits allow. Its
+// methods may be called concurrently.
+type webAPI struct {
+	*receive.Account
+
+	o       Options
+	way     *route.Route
+	http    apiClient
+	api     *slack.Client
+	limiter *rateLimiter
+}
+
+// newWebAPI makes no call. o has its defaults.
+func newWebAPI(o Options) *webAPI {
+	way := route.New(o.Proxy)
+	client := newAPIClient(o, way.Over(o.HTTPClient))
+	return &webAPI{
+		Account: receive.NewAccount(Network, o.Common, sameEnd), o: o, way: way, http: client, limiter: newRateLimiter(o.Now),
+		api: slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(client)),
+	}
+}
 
 // answer is what every answer of the Web API has.
 type answer struct {
@@ -28,7 +54,7 @@ type answer struct {
 // chat is the channel that the call is for, or empty. Nothing is sent while Slack
 // has asked to wait; then the error says how long is left. Its error is a
 // *channels.Error.
-func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx context.Context) error) (json.RawMessage, error) {
+func (c *webAPI) call(ctx context.Context, method, chat string, run func(ctx context.Context) error) (json.RawMessage, error) {
 	if err := c.checkWait(method, chat); err != nil {
 		return nil, err
 	}
@@ -37,14 +63,14 @@ func (c *Channel) call(ctx context.Context, method, chat string, run func(ctx co
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
 		scope, counted := limitScope(method, chat)
-		c.waits.Note(scope, counted, e.RetryAfter)
+		c.Waits.Note(scope, counted, e.RetryAfter)
 	}
 	return result, err
 }
 
 // callIfRoom is call for what is for show, when that leaves room for what was said; otherwise it
 // fails as RateLimit, and nothing was called.
-func (c *Channel) callIfRoom(ctx context.Context, method, chat string, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
+func (c *webAPI) callIfRoom(ctx context.Context, method, chat string, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
 	if err := c.limiter.checkRoom(method, k); err != nil {
 		return nil, err
 	}
@@ -52,9 +78,9 @@ func (c *Channel) callIfRoom(ctx context.Context, method, chat string, k class, 
 }
 
 // checkWait is an error while Slack wants to hear nothing of a method.
-func (c *Channel) checkWait(method, chat string) error {
+func (c *webAPI) checkWait(method, chat string) error {
 	scope, counted := limitScope(method, chat)
-	return c.waits.Check(method, scope, counted)
+	return c.Waits.Check(method, scope, counted)
 }
 
 // resultOf is what the call gave, or a *channels.Error that says whether it may

@@ -257,16 +257,22 @@ func hashID(raw []byte) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
+// viewpoint tells whose events are, and of which conversation, as the bot sees them.
+type viewpoint struct {
+	bot  *self
+	view View
+}
+
 // addressOf is the address of a conversation. Slack tells channels, private channels
 // and group direct messages apart in some events only, so they are of one kind:
 // whatever brought a post, its conversation is the same. In them each thread is a
 // conversation, and a post that stands alone begins one; so in the direct messages of
 // the agent view.
-func (r *receiver) addressOf(channel, channelType, thread, ts string) sessionkeys.Address {
-	a := sessionkeys.Address{Channel: Network, Account: r.me.account(), Kind: sessionkeys.Group, Peer: channel, Thread: cmp.Or(thread, ts)}
+func (v *viewpoint) addressOf(channel, channelType, thread, ts string) sessionkeys.Address {
+	a := sessionkeys.Address{Channel: Network, Account: v.bot.account(), Kind: sessionkeys.Group, Peer: channel, Thread: cmp.Or(thread, ts)}
 	if channelType == "im" || strings.HasPrefix(channel, "D") {
 		a.Kind = sessionkeys.DM
-		if r.o.View != AgentView {
+		if v.view != AgentView {
 			a.Thread = thread
 		}
 	}
@@ -275,13 +281,13 @@ func (r *receiver) addressOf(channel, channelType, thread, ts string) sessionkey
 
 // sender says who is behind a post. Somebody of another workspace, in a shared
 // channel, has the id of that in front: ids are unique only within one.
-func (r *receiver) sender(c *eventCallback, user string, p *post) channels.Sender {
+func (v *viewpoint) sender(c *eventCallback, user string, p *post) channels.Sender {
 	s := channels.Sender{ID: user}
 	switch {
 	case p.BotID != "" || user == "USLACKBOT":
 		s.Bot, s.ID = true, cmp.Or(user, p.BotID)
 		s.Name = markup.Name(p.Username)
-	case user != "" && !r.isHomeTeam(c, cmp.Or(p.UserTeam, p.SourceTeam, p.Team)):
+	case user != "" && !v.isHomeTeam(c, cmp.Or(p.UserTeam, p.SourceTeam, p.Team)):
 		s.ID = cmp.Or(p.UserTeam, p.SourceTeam, p.Team) + "/" + user
 	}
 	return s
@@ -289,15 +295,15 @@ func (r *receiver) sender(c *eventCallback, user string, p *post) channels.Sende
 
 // isHomeTeam says whether a team is the bot's own workspace or organisation, or that
 // as which this event was given to the bot.
-func (r *receiver) isHomeTeam(c *eventCallback, team string) bool {
-	if team == "" || team == r.me.TeamID || team == r.me.EnterpriseID {
+func (v *viewpoint) isHomeTeam(c *eventCallback, team string) bool {
+	if team == "" || team == v.bot.TeamID || team == v.bot.EnterpriseID {
 		return true
 	}
-	if !r.me.OrgInstall {
+	if !v.bot.OrgInstall {
 		return false
 	}
 	for _, a := range c.Authorizations {
-		if team == a.TeamID || a.EnterpriseID == r.me.EnterpriseID && team == cmp.Or(c.ContextTeamID, c.TeamID) {
+		if team == a.TeamID || a.EnterpriseID == v.bot.EnterpriseID && team == cmp.Or(c.ContextTeamID, c.TeamID) {
 			return true
 		}
 	}

@@ -69,7 +69,7 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 var errStalled = errors.New("nothing moved in time")
 
 // fetchFileInfo asks what is known of a file.
-func (c *Channel) fetchFileInfo(ctx context.Context, id string, into any) error {
+func (c *webAPI) fetchFileInfo(ctx context.Context, id string, into any) error {
 	const method = "files.info"
 	result, err := c.call(ctx, method, "", func(ctx context.Context) error {
 		_, _, _, err := c.api.GetFileInfoContext(ctx, id, 0, 0)
@@ -87,7 +87,7 @@ func (c *Channel) fetchFileInfo(ctx context.Context, id string, into any) error 
 // isSlackURL says whether an address is one of Slack's, or of the API that is
 // configured. It may be whatever somebody who shared a file chose, and no token and
 // no file goes anywhere else.
-func (c *Channel) isSlackURL(u *url.URL) bool {
+func (c *webAPI) isSlackURL(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	if u.Scheme == "https" && (host == "slack.com" || strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-gov.com")) {
 		return true

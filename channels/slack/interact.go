@@ -66,23 +66,23 @@ var commandWord = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // expandCommand is a text as the bot reads it: "!stop" is "/stop". Behind an unknown word
 // nothing else may stand: "!stats" is a mistyped command, "!important read this" is text.
-func (r *receiver) expandCommand(text string) string {
+func (t *textReader) expandCommand(text string) string {
 	rest, ok := strings.CutPrefix(text, CommandSign)
 	if !ok {
 		return text
 	}
 	word, _, more := strings.Cut(rest, " ")
 	word = strings.ToLower(strings.TrimRight(word, ".,:;!?…"))
-	if slices.Contains(r.o.Commands, word) || !more && commandWord.MatchString(word) {
+	if slices.Contains(t.commands, word) || !more && commandWord.MatchString(word) {
 		return "/" + rest
 	}
 	return text
 }
 
 // commandText is what a slash command and the text behind it say to the bot.
-func (r *receiver) commandText(command, text string) string {
+func (t *textReader) commandText(command, text string) string {
 	// What stands before the last hyphen is the app's name, which may have some too.
-	if own := command[strings.LastIndexByte(command, '-')+1:]; len(own) < len(command) && slices.Contains(r.o.Commands, strings.ToLower(own)) {
+	if own := command[strings.LastIndexByte(command, '-')+1:]; len(own) < len(command) && slices.Contains(t.commands, strings.ToLower(own)) {
 		return strings.TrimSpace("/" + strings.ToLower(own) + " " + text)
 	}
 	word, rest, _ := strings.Cut(text, " ")
@@ -90,7 +90,7 @@ func (r *receiver) commandText(command, text string) string {
 	switch {
 	case text == "":
 		return "/help"
-	case slices.Contains(r.o.Commands, word):
+	case slices.Contains(t.commands, word):
 		return strings.TrimSpace("/" + word + " " + rest)
 	}
 	return text

@@ -12,6 +12,13 @@ type parsedText struct {
 	mentioned bool
 }
 
+// textReader reads what people write to the bot.
+type textReader struct {
+	bot      *self
+	names    *people
+	commands []string // as Options.Commands
+}
+
 // token is what Slack puts into a text for whatever is not plain: a mention, a
 // channel, a link. What a person typed cannot look so, because their < and > are
 // escaped.
@@ -21,7 +28,7 @@ var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
 // plainText makes plain text of mrkdwn. Only tokens are mentions, so nothing that
 // somebody typed is taken for one.
-func (r *receiver) plainText(s string) parsedText {
+func (t *textReader) plainText(s string) parsedText {
 	var out strings.Builder
 	var said parsedText
 	at := 0
@@ -29,16 +36,16 @@ func (r *receiver) plainText(s string) parsedText {
 		out.WriteString(unescape.Replace(s[at:m[0]]))
 		at = m[1]
 		body, label, labelled := strings.Cut(s[m[2]:m[3]], "|")
-		if id, ok := strings.CutPrefix(body, "@"); ok && id == r.me.UserID {
+		if id, ok := strings.CutPrefix(body, "@"); ok && id == t.bot.UserID {
 			said.mentioned = true
 			if strings.TrimSpace(out.String()) == "" {
 				out.Reset()
 				at = skipGreeting(s, at)
 				continue
 			}
-			label, labelled = r.me.User, r.me.User != ""
+			label, labelled = t.bot.User, t.bot.User != ""
 		}
-		out.WriteString(unescape.Replace(r.renderToken(body, label, labelled)))
+		out.WriteString(unescape.Replace(t.renderToken(body, label, labelled)))
 	}
 	out.WriteString(unescape.Replace(s[at:]))
 	said.text = out.String()
@@ -46,7 +53,7 @@ func (r *receiver) plainText(s string) parsedText {
 }
 
 // renderToken is a token as people read it.
-func (r *receiver) renderToken(body, label string, labelled bool) string {
+func (t *textReader) renderToken(body, label string, labelled bool) string {
 	if body == "" {
 		return ""
 	}
@@ -54,7 +61,7 @@ func (r *receiver) renderToken(body, label string, labelled bool) string {
 	switch body[0] {
 	case '@':
 		if !labelled || label == "" {
-			label = r.people.nameOf(rest)
+			label = t.names.nameOf(rest)
 		}
 		return "@" + firstNonEmpty(strings.TrimPrefix(label, "@"), rest)
 	case '#':

@@ -26,6 +26,13 @@ func CheckReactions(r channels.Reactions) error {
 	return nil
 }
 
+// reactor puts reactions on messages.
+type reactor struct {
+	*webAPI
+
+	support reactionSupport
+}
+
 // reactionSupport remembers which reactions Slack does not take of this app.
 type reactionSupport struct {
 	mu  sync.Mutex
@@ -53,20 +60,20 @@ var mayNotReact = []string{"missing_scope", "not_allowed_token_type", "no_permis
 // React puts a reaction on a message, which Slack names by its emoji. What the app may not
 // do, or an emoji that the workspace does not have, is said in the log and not tried again
 // by this process.
-func (c *Channel) React(ctx context.Context, to sessionkeys.Address, messageID string, s channels.Stage) error {
+func (p *reactor) React(ctx context.Context, to sessionkeys.Address, messageID string, s channels.Stage) error {
 	if strings.HasPrefix(messageID, channels.PublicReplyPrefix) || strings.HasPrefix(messageID, channels.PrivateReplyPrefix) {
 		return refusedError(addReaction, "a slash command is no message")
 	}
 	var err error
-	if name := c.o.Reactions.At(s); name != "" {
+	if name := p.o.Reactions.At(s); name != "" {
 		k := cosmetic
 		if s == channels.Done {
 			k = ending
 		}
-		err = c.addReaction(ctx, to, messageID, name, k)
+		err = p.addReaction(ctx, to, messageID, name, k)
 	}
-	if s != channels.Working && c.o.Reactions.Working != "" && (err == nil || isRefused(err)) {
-		err = c.removeReaction(ctx, to, messageID, c.o.Reactions.Working)
+	if s != channels.Working && p.o.Reactions.Working != "" && (err == nil || isRefused(err)) {
+		err = p.removeReaction(ctx, to, messageID, p.o.Reactions.Working)
 	}
 	return err
 }
@@ -76,35 +83,35 @@ const (
 	endReaction = "reactions.remove"
 )
 
-func (c *Channel) addReaction(ctx context.Context, to sessionkeys.Address, messageID, name string, k class) error {
+func (p *reactor) addReaction(ctx context.Context, to sessionkeys.Address, messageID, name string, k class) error {
 	if err := checkAddress(addReaction, to); err != nil {
 		return err
 	}
-	if !c.reactions.isSupported(name) {
+	if !p.support.isSupported(name) {
 		return refusedError(addReaction, "slack takes no such reaction of this app")
 	}
-	_, err := c.callIfRoom(ctx, addReaction, to.Peer, k, func(ctx context.Context) error {
-		return c.api.AddReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
+	_, err := p.callIfRoom(ctx, addReaction, to.Peer, k, func(ctx context.Context) error {
+		return p.api.AddReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
 	})
 	switch {
 	case hasErrorCode(err, "already_reacted"):
 		return nil
 	case hasErrorCode(err, mayNotReact...):
-		c.reactions.turnOff("")
-		c.o.Log.Warn("slack takes no reactions of this app: it needs the scope reactions:write; see parley slack manifest, and install the app again", "error", err)
+		p.support.turnOff("")
+		p.o.Log.Warn("slack takes no reactions of this app: it needs the scope reactions:write; see parley slack manifest, and install the app again", "error", err)
 	case hasErrorCode(err, "invalid_name"):
-		c.reactions.turnOff(name)
-		c.o.Log.Warn("slack has no emoji of the name that reactions has in the configuration", "name", name)
+		p.support.turnOff(name)
+		p.o.Log.Warn("slack has no emoji of the name that reactions has in the configuration", "name", name)
 	}
 	return err
 }
 
-func (c *Channel) removeReaction(ctx context.Context, to sessionkeys.Address, messageID, name string) error {
+func (p *reactor) removeReaction(ctx context.Context, to sessionkeys.Address, messageID, name string) error {
 	if err := checkAddress(endReaction, to); err != nil {
 		return err
 	}
-	_, err := c.callIfRoom(ctx, endReaction, to.Peer, ending, func(ctx context.Context) error {
-		return c.api.RemoveReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
+	_, err := p.callIfRoom(ctx, endReaction, to.Peer, ending, func(ctx context.Context) error {
+		return p.api.RemoveReactionContext(ctx, name, slack.NewRefToMessage(to.Peer, messageID))
 	})
 	if hasErrorCode(err, "no_reaction", "message_not_found") {
 		return nil

@@ -11,8 +11,6 @@ import (
 	"parley/pause"
 )
 
-var errReceiving = errors.New("slack: Receive is running already")
-
 // self is what auth.test says of the bot. slack-go leaves out whether the app is
 // installed in a whole organisation.
 type self struct {
@@ -44,21 +42,25 @@ func (r *receiver) identity() []any {
 type receiver struct {
 	*Channel
 	receive.Loop
+	textReader
+	viewpoint
+
 	accept channels.Accept
-	me     *self
+	me     *self // that of the two above
 	queue  *receive.Queue[event]
 }
 
 // Receive takes what Slack brings until ctx ends. See channels.Channel.
 func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
-	if !c.receiving.CompareAndSwap(false, true) {
-		return errReceiving
+	end, err := c.Begin()
+	if err != nil {
+		return err
 	}
-	defer c.receiving.Store(false)
+	defer end()
 	defer func() { _ = c.Close() }()
 	r := &receiver{Channel: c, accept: accept}
 	r.Loop = receive.NewLoop(receive.Config{
-		Instance: c.o.Name, Network: Network, Peer: Network, Pauses: c.o.pauses(), Identity: r.identity, Observer: c.o.Observer, Log: c.o.Log,
+		Common: c.o.Common, Network: Network, Peer: Network, Identity: r.identity,
 	})
 	defer r.MarkDisconnected()
 	if err := r.RetryUntilFatal(ctx, r.identify); err != nil || ctx.Err() != nil {
@@ -87,7 +89,7 @@ func (r *receiver) identify(ctx context.Context) error {
 	if err := json.Unmarshal(result, &me); err != nil || me.UserID == "" || me.TeamID == "" && me.EnterpriseID == "" {
 		return fmt.Errorf("%s: the answer names no bot: %w", method, err)
 	}
-	r.me = &me
+	r.me, r.textReader, r.viewpoint = &me, textReader{&me, &r.people, r.o.Commands}, viewpoint{&me, r.o.View}
 	r.Channel.me.Store(&me)
 	return nil
 }

@@ -223,8 +223,9 @@ func (s *theirs) heard(t *testing.T) goslack.Message {
 func (s *theirs) channel(t *testing.T) *slack.Channel {
 	t.Helper()
 	ch, err := slack.New(slack.Options{
-		Name: "sl", Mode: slack.Events, BotToken: channels.NewSecret(botToken), SigningSecret: channels.NewSecret(signing),
-		APIURL: s.GetAPIURL(), HTTPClient: &http.Client{Transport: s}, Observer: watch{up: s.up}, AnswerWithin: patience,
+		Common: channels.Common{Name: "sl", Observer: watch{up: s.up}},
+		Mode:   slack.Events, BotToken: channels.NewSecret(botToken), SigningSecret: channels.NewSecret(signing),
+		APIURL: s.GetAPIURL(), HTTPClient: &http.Client{Transport: s}, AnswerWithin: patience,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 	"parley/channels/internal/transfer"
 )
 
@@ -66,7 +67,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 }
 
 // uploadAddress asks where to put a file, and under which id.
-func (c *Channel) uploadAddress(ctx context.Context, name string, size int64) (*url.URL, string, error) {
+func (c *webAPI) uploadAddress(ctx context.Context, name string, size int64) (*url.URL, string, error) {
 	const method = "files.getUploadURLExternal"
 	result, err := c.call(ctx, method, "", func(ctx context.Context) error {
 		_, err := c.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: name, FileSize: int(size)})
@@ -93,7 +94,7 @@ func (c *Channel) uploadAddress(ctx context.Context, name string, size int64) (*
 // upload puts the bytes of a file where Slack wants them. The address is all that it
 // takes: no token goes there. It is given up when nothing moves for
 // Options.SendTimeout.
-func (c *Channel) upload(ctx context.Context, to *url.URL, size int64, content io.Reader) error {
+func (c *webAPI) upload(ctx context.Context, to *url.URL, size int64, content io.Reader) error {
 	ctx, patience := transfer.NewIdleTimer(ctx, c.o.SendTimeout, errStalled)
 	defer patience.Stop()
 	file := transfer.NewContent(content, size)
@@ -164,10 +165,10 @@ func (c *Channel) share(ctx context.Context, r channels.Reply, id, title string)
 
 // awaitShown waits until a file is seen in its conversation, and gives the ts of its
 // message; or "" when it cannot.
-func (c *Channel) awaitShown(ctx context.Context, channel, id string) string {
+func (c *webAPI) awaitShown(ctx context.Context, channel, id string) string {
 	ctx, cancel := context.WithTimeout(ctx, c.o.ShareWithin)
 	defer cancel()
-	pauses := c.o.pauses()
+	pauses := receive.Pauses(c.o.Common)
 	for {
 		f, err := c.fetchShares(ctx, id)
 		ts := f.tsIn(channel)
@@ -192,7 +193,7 @@ type sharedFile struct {
 	} `json:"shares"` // public or private, and the channel
 }
 
-func (c *Channel) fetchShares(ctx context.Context, id string) (sharedFile, error) {
+func (c *webAPI) fetchShares(ctx context.Context, id string) (sharedFile, error) {
 	var info struct {
 		File sharedFile `json:"file"`
 	}

@@ -117,44 +117,44 @@ func (s *agentSessions) pendingEnds() (all []thread) {
 
 // setSessionStatus tells Slack what a session does. An app that is no agent has none, and
 // it is not tried again.
-func (c *Channel) setSessionStatus(ctx context.Context, to sessionkeys.Address, status string, k class) error {
-	_, err := c.callIfRoom(ctx, sessionCalls, to.Peer, k, func(ctx context.Context) error {
-		_, err := c.api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
+func (y *typing) setSessionStatus(ctx context.Context, to sessionkeys.Address, status string, k class) error {
+	_, err := y.callIfRoom(ctx, sessionCalls, to.Peer, k, func(ctx context.Context) error {
+		_, err := y.api.SetAgentSessionStatusContext(ctx, slack.AgentSessionSetStatusParameters{
 			Status: status, ChannelID: to.Peer, ThreadTS: to.Thread,
 		})
 		return err
 	})
 	switch {
 	case err == nil:
-		c.sessions.note(to, status == slack.AgentSessionStatusProcessing)
+		y.sessions.note(to, status == slack.AgentSessionStatusProcessing)
 	case hasErrorCode(err, "not_authorized", "not_agent_app", "unknown_method", "missing_scope", "not_allowed_token_type", "feature_disabled"):
-		c.sessions.turnOff()
-		c.o.Log.Warn("slack does not take this app for an agent: its manifest has no agent_view; see parley slack manifest, or view in the configuration", "error", err)
+		y.sessions.turnOff()
+		y.o.Log.Warn("slack does not take this app for an agent: its manifest has no agent_view; see parley slack manifest, or view in the configuration", "error", err)
 	}
 	return err
 }
 
 // StopTyping ends the session of a thread, if one may be at work. What cannot be told now
 // Receive tells later.
-func (c *Channel) StopTyping(ctx context.Context, to sessionkeys.Address) error {
-	if to.Thread == "" || !c.sessions.mustEnd(to, c.o.Now()) {
+func (y *typing) StopTyping(ctx context.Context, to sessionkeys.Address) error {
+	if to.Thread == "" || !y.sessions.mustEnd(to, y.o.Now()) {
 		return nil
 	}
-	err := c.setSessionStatus(ctx, to, slack.AgentSessionStatusActive, ending)
+	err := y.setSessionStatus(ctx, to, slack.AgentSessionStatusActive, ending)
 	if err == nil || isRefused(err) {
 		if err != nil {
-			c.o.Log.Debug("the session of a thread could not be ended", "error", err)
+			y.o.Log.Debug("the session of a thread could not be ended", "error", err)
 		}
 		return nil
 	}
-	c.sessions.queueEnd(to)
+	y.sessions.queueEnd(to)
 	return err
 }
 
 // tryStopTyping is Rest behind a message that has arrived, which it makes no failure of.
-func (c *Channel) tryStopTyping(ctx context.Context, to sessionkeys.Address) {
-	if err := c.StopTyping(ctx, to); err != nil {
-		c.o.Log.Debug("the end of a session is told later", "error", err)
+func (y *typing) tryStopTyping(ctx context.Context, to sessionkeys.Address) {
+	if err := y.StopTyping(ctx, to); err != nil {
+		y.o.Log.Debug("the end of a session is told later", "error", err)
 	}
 }
 

@@ -24,22 +24,15 @@ package slack
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/slack-go/slack"
-
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/markup"
-	"parley/channels/internal/receive"
-	"parley/channels/internal/route"
 )
 
 // Network is the name of the network in addresses.
@@ -57,7 +50,8 @@ const (
 // Options says how to reach one app. Name and BotToken are required, and of the
 // others what Mode needs.
 type Options struct {
-	Name          string          // the instance name
+	channels.Common // MaxPause defaults to 30 s
+
 	Mode          Mode            // default Socket
 	BotToken      channels.Secret // xoxb-…
 	AppToken      channels.Secret // xapp-…, of Socket
@@ -96,42 +90,25 @@ type Options struct {
 	DrainTimeout time.Duration // how long a replaced WebSocket may still bring events; default 2 s
 	AnswerWithin time.Duration // how long a request waits to be stored; default 2.5 s, since Slack waits for 3
 	CheckEvery   time.Duration // of Events: how often the token is tried; default 5 min
-	MinPause     time.Duration // first pause after a failure, doubled by each further one; default 500 ms
-	MaxPause     time.Duration // default 30 s
 	MaxAnswer    int64         // longest answer in bytes; default 16 MiB
 
-	IsRelevant channels.Filter   // default channels.PassAll
-	Observer   channels.Observer // default channels.NopObserver
-	Log        *slog.Logger      // default: no log
-	Now        func() time.Time  // default time.Now
-	Jitter     func() float64    // in [0,1); default random
-}
-
-// pauses are those between tries of one thing.
-func (o Options) pauses() backoff.Pauses {
-	return backoff.Pauses{Min: o.MinPause, Max: o.MaxPause, Jitter: o.Jitter}
+	IsRelevant channels.Filter // default channels.PassAll
 }
 
 // Channel is one app. Its methods may be called concurrently, but Receive only
 // once at a time.
 type Channel struct {
-	o            Options
-	way          *route.Route
-	http         apiClient
-	api          *slack.Client
+	*webAPI
+	typing
+	reactor
+
 	hook         *hook // nil: Socket
-	waits        receive.Waits
 	people       people
 	threads      threads
 	streams      streams
-	status       status
-	reactions    reactionSupport
-	limiter      *rateLimiter
-	sessions     agentSessions
 	partialPosts partialPosts
 	ambiguous    ambiguousSends
 	me           atomic.Pointer[self] // as auth.test said last; nil before
-	receiving    atomic.Bool
 }
 
 var (
@@ -168,38 +145,19 @@ func New(o Options) (*Channel, error) {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 2*time.Second)
 	o.AnswerWithin = cmp.Or(o.AnswerWithin, 2500*time.Millisecond)
 	o.CheckEvery = cmp.Or(o.CheckEvery, 5*time.Minute)
-	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
-	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, 30*time.Second))
+	o.Common = o.Defaults(30 * time.Second)
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
 	if o.IsRelevant == nil {
 		o.IsRelevant = channels.PassAll
 	}
-	if o.Observer == nil {
-		o.Observer = channels.NopObserver{}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.Log = o.Log.With("channel", o.Name)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	way := route.New(o.Proxy)
-	var base http.RoundTripper = way
-	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
-		base = o.HTTPClient.Transport
-	}
-	c := &Channel{o: o, way: way, http: newAPIClient(o, base), waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd}, limiter: newRateLimiter(o.Now)}
+	api := newWebAPI(o)
+	c := &Channel{webAPI: api, typing: typing{webAPI: api}, reactor: reactor{webAPI: api}}
 	c.sessions.begin(o.View == AgentView, o.Now())
-	c.api = slack.New(placeholder, slack.OptionAppLevelToken(placeholder), slack.OptionAPIURL(o.APIURL), slack.OptionHTTPClient(c.http))
 	if o.Mode == Events {
 		c.hook = newHook(o)
 	}
 	return c, nil
 }
-
-// Name is the configured instance name.
-func (c *Channel) Name() string { return c.o.Name }
 
 // Hook is where Slack brings events, interactions and slash commands, and the
 // handler for them, which may be served before, while and after Receive runs.
@@ -218,9 +176,6 @@ func (c *Channel) Close() error {
 	return nil
 }
 
-// String names the app without saying more about it.
-func (c *Channel) String() string { return "slack " + c.o.Name }
-
 // bodyMarkup is the Markup of a Body: the same text for a markdown block.
 type bodyMarkup struct {
 	Markdown string `json:"markdown"`
@@ -229,14 +184,5 @@ type bodyMarkup struct {
 // Render gives messages with a markdown block each; their Text is the same as
 // mrkdwn.
 func (c *Channel) Render(markdown string) []channels.Body {
-	messages := markup.Slack(markdown)
-	if len(messages) == 0 {
-		return nil
-	}
-	out := make([]channels.Body, len(messages))
-	for i, m := range messages {
-		out[i].Text = m.Text
-		out[i].Markup, _ = json.Marshal(bodyMarkup{m.Markdown}) // a string: cannot fail
-	}
-	return out
+	return markup.Bodies(markup.Slack(markdown), func(m markup.SlackMessage) (string, any, bool) { return m.Text, bodyMarkup{m.Markdown}, true })
 }

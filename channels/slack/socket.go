@@ -16,6 +16,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/markup"
+	"parley/channels/internal/receive"
 	"parley/pause"
 )
 
@@ -57,7 +58,7 @@ type frame struct {
 // nothing more: several that are read at once would mix up the order.
 func (r *receiver) takeEnvelopes(ctx context.Context) error {
 	var next *socket
-	hasty := r.o.pauses() // connections in a row that ended at once
+	hasty := receive.Pauses(r.o.Common) // connections in a row that ended at once
 	wait := time.Duration(0)
 	for ctx.Err() == nil {
 		if next == nil {

@@ -18,6 +18,14 @@ const (
 	maxStatus     = 1024
 )
 
+// typing shows in threads that the bot is at work.
+type typing struct {
+	*webAPI
+
+	sessions agentSessions
+	status   status
+}
+
 // status remembers in which threads a status stands, and where there can be none.
 type status struct {
 	mu    sync.Mutex
@@ -63,7 +71,7 @@ func (s *status) turnOff(kind sessionkeys.Kind) {
 // button to stop it, until the bot posts there or Rest; or, where the app has none, by
 // a status, for TypingDuration or until the bot posts. Slack has no such sign outside of
 // threads, and then nothing is shown.
-func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
+func (y *typing) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 	const method = "assistant.threads.setStatus"
 	if err := checkAddress(method, to); err != nil {
 		return err
@@ -71,32 +79,32 @@ func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error 
 	if to.Thread == "" {
 		return nil
 	}
-	if !c.sessions.isOff() {
-		if c.sessions.isWorking(to) {
+	if !y.sessions.isOff() {
+		if y.sessions.isWorking(to) {
 			return nil
 		}
-		if err := c.setSessionStatus(ctx, to, slack.AgentSessionStatusProcessing, cosmetic); err == nil || !c.sessions.isOff() {
+		if err := y.setSessionStatus(ctx, to, slack.AgentSessionStatusProcessing, cosmetic); err == nil || !y.sessions.isOff() {
 			return err
 		}
 	}
-	if !c.status.shouldSet(to, c.o.Now()) {
+	if !y.status.shouldSet(to, y.o.Now()) {
 		return nil
 	}
-	_, err := c.callIfRoom(ctx, method, to.Peer, cosmetic, func(ctx context.Context) error {
-		return c.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
+	_, err := y.callIfRoom(ctx, method, to.Peer, cosmetic, func(ctx context.Context) error {
+		return y.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{
 			ChannelID: to.Peer, ThreadTS: to.Thread, Status: working,
 		})
 	})
 	if isRefused(err) {
-		c.status.turnOff(to.Kind)
-		c.o.Log.Info("slack shows no status of this app", "where", to.Kind, "error", err)
+		y.status.turnOff(to.Kind)
+		y.o.Log.Info("slack shows no status of this app", "where", to.Kind, "error", err)
 		return nil
 	}
 	if err != nil {
-		c.status.clear(to)
+		y.status.clear(to)
 	}
 	return err
 }
 
 // TypingDuration is how long Slack shows a status.
-func (*Channel) TypingDuration() time.Duration { return statusFades }
+func (*typing) TypingDuration() time.Duration { return statusFades }

@@ -167,9 +167,9 @@ func (r *fixture) open(t testing.TB, change ...func(*slack.Options)) *slack.Chan
 func (r *fixture) make(t testing.TB, change ...func(*slack.Options)) *slack.Channel {
 	t.Helper()
 	o := slack.Options{
-		Name: "sl", BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(),
-		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience, ShareWithin: patience,
-		Commands: []string{"new", "stop", "status", "help"}, Now: r.Now, Reactions: channels.Reactions{Working: "eyes", Done: "white_check_mark"},
+		Common:   channels.Common{Name: "sl", MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Now: r.Now},
+		BotToken: channels.NewSecret(botToken), AppToken: channels.NewSecret(appToken), SigningSecret: channels.NewSecret(signing), APIURL: r.APIURL(), DrainTimeout: 20 * time.Millisecond, AnswerWithin: patience, ShareWithin: patience,
+		Commands: []string{"new", "stop", "status", "help"}, Reactions: channels.Reactions{Working: "eyes", Done: "white_check_mark"},
 	}
 	for _, c := range change {
 		c(&o)

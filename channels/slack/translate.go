@@ -161,7 +161,7 @@ func (r *receiver) forwarded(p *post) (all []channels.Quote) {
 }
 
 // isOurs says whether the bot itself posted it.
-func (r *receiver) isOurs(user string, p *post) bool { return r.me.isAuthor(user, p.BotID) }
+func (v *viewpoint) isOurs(user string, p *post) bool { return v.bot.isAuthor(user, p.BotID) }
 
 // isAuthor says whether the bot posted what a user or a bot did.
 func (s *self) isAuthor(user, bot string) bool {

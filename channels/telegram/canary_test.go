@@ -106,9 +106,9 @@ func TestTheTokenShowsInNoErrorAndNoLog(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			o := telegram.Options{
-				Name: "tg", Token: channels.NewSecret(token), HTTPClient: &http.Client{Transport: f}, MaxAnswer: 1 << 14,
-				Log:         slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-				SendTimeout: 20 * time.Millisecond, MinPause: time.Millisecond, MaxPause: time.Millisecond,
+				Common: channels.Common{Name: "tg", Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), MinPause: time.Millisecond, MaxPause: time.Millisecond},
+				Token:  channels.NewSecret(token), HTTPClient: &http.Client{Transport: f}, MaxAnswer: 1 << 14,
+				SendTimeout: 20 * time.Millisecond,
 			}
 			ch, err := telegram.New(o)
 			if err != nil {
@@ -158,13 +158,13 @@ func (b broken) Read([]byte) (int, error) { return 0, errors.New("read " + b.wor
 func TestABadTokenIsNamedWithoutBeingShown(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "secret-canary", "42:sec/ret-canary", "42:secret canary", "x:secret-canary", "42:", "42:secret-canary?x", "42:..%2f"} {
-		_, err := telegram.New(telegram.Options{Name: "tg", Token: channels.NewSecret(bad)})
+		_, err := telegram.New(telegram.Options{Common: channels.Common{Name: "tg"}, Token: channels.NewSecret(bad)})
 		if err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("token %q: %v", bad, err)
 		}
 	}
 	for _, address := range []string{"ftp://x", "api.telegram.org", "http://", "http://u:p@x", "http://x?y", "http://x#y", ":"} {
-		if _, err := telegram.New(telegram.Options{Name: "tg", Token: channels.NewSecret(token), APIURL: address}); err == nil {
+		if _, err := telegram.New(telegram.Options{Common: channels.Common{Name: "tg"}, Token: channels.NewSecret(token), APIURL: address}); err == nil {
 			t.Errorf("address %q passed", address)
 		}
 	}

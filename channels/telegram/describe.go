@@ -1,10 +1,8 @@
 package telegram
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"parley/channels/internal/markup"
 )
@@ -33,78 +31,58 @@ type extras struct {
 // describe says in words what a message is that has no text; empty: nothing came
 // beside files, as in a message of the network itself about the chat.
 func describe(raw json.RawMessage) string {
-	c, ok := decode[extras](raw)
-	if !ok {
-		return ""
+	c := markup.Decode[extras](raw)
+	if len(c.Venue) > 0 { // it has a location beside it
+		c.Location = nil
 	}
-	venue := len(c.Venue) > 0 // it has a location beside it
-	for _, part := range []struct {
-		raw  json.RawMessage
-		name string
-		say  func(json.RawMessage) string
-	}{
-		{c.Sticker, "a sticker", describeEmoji},
-		{c.Dice, "a dice", describeDice},
-		{c.Contact, "a contact", describeContact},
-		{c.Venue, "a place", describeVenue},
-		{c.Location, "a location", describeLocation},
-		{c.Poll, "a poll", describePoll},
-		{c.Checklist, "a checklist", describeChecklist},
-		{c.Story, "a story", describeStory},
-		{c.Game, "a game", nil},
-		{c.Invoice, "an invoice", nil},
-		{c.PaidMedia, "paid media", nil},
-		{c.Giveaway, "a giveaway", nil},
-		{c.Gift, "a gift", nil},
-		{c.LivePhoto, "a live photo", nil},
-		{c.Rich, "a rich message", nil},
+	for _, part := range []markup.Part{
+		{Raw: c.Sticker, Name: "a sticker", Describe: describeEmoji},
+		{Raw: c.Dice, Name: "a dice", Describe: describeDice},
+		{Raw: c.Contact, Name: "a contact", Describe: describeContact},
+		{Raw: c.Venue, Name: "a place", Describe: describeVenue},
+		{Raw: c.Location, Name: "a location", Describe: describeLocation},
+		{Raw: c.Poll, Name: "a poll", Describe: describePoll},
+		{Raw: c.Checklist, Name: "a checklist", Describe: describeChecklist},
+		{Raw: c.Story, Name: "a story", Describe: describeStory},
+		{Raw: c.Game, Name: "a game"},
+		{Raw: c.Invoice, Name: "an invoice"},
+		{Raw: c.PaidMedia, Name: "paid media"},
+		{Raw: c.Giveaway, Name: "a giveaway"},
+		{Raw: c.Gift, Name: "a gift"},
+		{Raw: c.LivePhoto, Name: "a live photo"},
+		{Raw: c.Rich, Name: "a rich message"},
 	} {
-		if len(part.raw) == 0 || string(part.raw) == "null" || venue && part.name == "a location" {
-			continue
+		if text := part.Text(); text != "" {
+			return text
 		}
-		said := ""
-		if part.say != nil {
-			said = part.say(part.raw)
-		}
-		return cmp.Or(said, "(shared "+part.name+", which cannot be shown here)")
 	}
 	return ""
 }
 
-// decode decodes a part; what it has not stays empty.
-func decode[T any](raw json.RawMessage) (v T, ok bool) {
-	return v, json.Unmarshal(raw, &v) == nil
-}
-
 func describeEmoji(raw json.RawMessage) string {
-	s, _ := decode[struct {
+	return markup.Brief(markup.Decode[struct {
 		Emoji string `json:"emoji"`
-	}](raw)
-	return markup.Brief(s.Emoji)
+	}](raw).Emoji)
 }
 
 func describeDice(raw json.RawMessage) string {
-	d, ok := decode[struct {
+	d := markup.Decode[struct {
 		Emoji string `json:"emoji"`
 		Value int    `json:"value"`
 	}](raw)
-	if !ok || d.Emoji == "" {
+	if d.Emoji == "" || d.Value == 0 { // there is no such side
 		return ""
 	}
 	return fmt.Sprintf("(threw %s and got %d)", markup.Brief(d.Emoji), d.Value)
 }
 
 func describeContact(raw json.RawMessage) string {
-	c, ok := decode[struct {
+	c := markup.Decode[struct {
 		Phone string `json:"phone_number"`
 		First string `json:"first_name"`
 		Last  string `json:"last_name"`
 	}](raw)
-	name := markup.Name(c.First+" "+c.Last, "")
-	if !ok || name == "" && c.Phone == "" {
-		return ""
-	}
-	return "(shared a contact: " + joinNonEmpty(", ", name, markup.Brief(c.Phone)) + ")"
+	return markup.Shared("a contact", markup.Name(c.First+" "+c.Last), markup.Brief(c.Phone))
 }
 
 type location struct {
@@ -123,7 +101,7 @@ func (l location) coordinates() string {
 }
 
 func describeLocation(raw json.RawMessage) string {
-	l, _ := decode[location](raw)
+	l := markup.Decode[location](raw)
 	if l.coordinates() == "" {
 		return ""
 	}
@@ -134,79 +112,58 @@ func describeLocation(raw json.RawMessage) string {
 	if l.Accuracy > 0 {
 		within = fmt.Sprintf("to %v m", l.Accuracy)
 	}
-	return "(shared " + kind + ": " + joinNonEmpty(", ", l.coordinates(), within) + ")"
+	return markup.Shared(kind, l.coordinates(), within)
 }
 
 func describeVenue(raw json.RawMessage) string {
-	v, _ := decode[struct {
+	v := markup.Decode[struct {
 		Location location `json:"location"`
 		Title    string   `json:"title"`
 		Address  string   `json:"address"`
 	}](raw)
-	words := joinNonEmpty(", ", markup.Brief(v.Title), markup.Brief(v.Address), v.Location.coordinates())
-	if words == "" {
-		return ""
-	}
-	return "(shared a place: " + words + ")"
+	return markup.Shared("a place", markup.Brief(v.Title), markup.Brief(v.Address), v.Location.coordinates())
 }
 
 func describePoll(raw json.RawMessage) string {
-	p, _ := decode[struct {
+	p := markup.Decode[struct {
 		Question string `json:"question"`
 		Options  []struct {
 			Text string `json:"text"`
 		} `json:"options"`
 	}](raw)
-	if p.Question == "" {
-		return ""
-	}
-	lines := []string{"(shared a poll: " + p.Question}
+	var options []string
 	for _, o := range p.Options {
-		lines = append(lines, "- "+o.Text)
+		options = append(options, o.Text)
 	}
-	return strings.Join(lines, "\n") + ")"
+	return markup.SharedList("a poll", p.Question, options)
 }
 
 func describeChecklist(raw json.RawMessage) string {
-	c, _ := decode[struct {
+	c := markup.Decode[struct {
 		Title string `json:"title"`
 		Tasks []struct {
 			Text string `json:"text"`
 			Done int64  `json:"completion_date"`
 		} `json:"tasks"`
 	}](raw)
-	if c.Title == "" {
-		return ""
-	}
-	lines := []string{"(shared a checklist: " + c.Title}
+	var tasks []string
 	for _, t := range c.Tasks {
-		box := "- [ ] "
+		box := "[ ] "
 		if t.Done > 0 {
-			box = "- [x] "
+			box = "[x] "
 		}
-		lines = append(lines, box+t.Text)
+		tasks = append(tasks, box+t.Text)
 	}
-	return strings.Join(lines, "\n") + ")"
+	return markup.SharedList("a checklist", c.Title, tasks)
 }
 
 func describeStory(raw json.RawMessage) string {
-	s, _ := decode[struct {
+	s := markup.Decode[struct {
 		Chat chat `json:"chat"`
 	}](raw)
-	by := markup.Name(joinNonEmpty(" ", s.Chat.Title, s.Chat.FirstName, s.Chat.LastName), "")
+	by := markup.Name(s.Chat.Title + " " + s.Chat.FirstName + " " + s.Chat.LastName)
 	if by == "" {
 		return ""
 	}
 	return "(shared a story of " + by + ", which only Telegram shows)"
-}
-
-// joinNonEmpty puts together what is not empty.
-func joinNonEmpty(by string, parts ...string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, by)
 }

@@ -400,7 +400,8 @@ func TestAFileMayTakeLongButNotStandStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := func(f roundTrip) *telegram.Channel {
 			ch, err := telegram.New(telegram.Options{
-				Name: "tg", Token: channels.NewSecret(token), APIURL: "http://api.example",
+				Common: channels.Common{Name: "tg"},
+				Token:  channels.NewSecret(token), APIURL: "http://api.example",
 				SendTimeout: time.Minute, HTTPClient: &http.Client{Transport: f},
 			})
 			if err != nil {

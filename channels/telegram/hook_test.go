@@ -41,7 +41,8 @@ func serve(t *testing.T, accept channels.Accept, change ...func(*telegram.Option
 		return nil
 	}}
 	o := telegram.Options{
-		Name: "tg", Token: channels.NewSecret(token), HTTPClient: &http.Client{Transport: s},
+		Common: channels.Common{Name: "tg"},
+		Token:  channels.NewSecret(token), HTTPClient: &http.Client{Transport: s},
 		Webhook: telegram.Webhook{URL: "https://bot.example.org/front/"},
 	}
 	for _, c := range change {
@@ -256,7 +257,7 @@ func TestThePathAndTheSecretAreTheAccountsOwn(t *testing.T) {
 			t.Error("the token shows in them")
 		}
 	}
-	polling, err := telegram.New(telegram.Options{Name: "tg", Token: channels.NewSecret(token)})
+	polling, err := telegram.New(telegram.Options{Common: channels.Common{Name: "tg"}, Token: channels.NewSecret(token)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (c *Channel) callPaced(method string, s callTarget, k class, call func() (j
 	result, err := call()
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.RateLimit {
-		c.waits.Note("", s.id(), e.RetryAfter)
+		c.Waits.Note("", s.id(), e.RetryAfter)
 	}
 	c.limiter.finish(s, booked, err == nil || e != nil && (e.Kind == channels.Ambiguous || e.Kind == channels.RateLimit))
 	return result, err
@@ -47,7 +47,7 @@ func (c *Channel) SendDelay(to sessionkeys.Address) time.Duration {
 	s := callTarget{chat, thread}
 	wait := c.limiter.delay(s, final)
 	var e *channels.Error
-	if errors.As(c.waits.Check("", "", s.id()), &e) {
+	if errors.As(c.Waits.Check("", "", s.id()), &e) {
 		wait = max(wait, e.RetryAfter)
 	}
 	return wait

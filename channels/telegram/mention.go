@@ -2,8 +2,9 @@ package telegram
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf16"
+
+	"parley/channels/internal/markup"
 )
 
 // addressedText is to whom a text speaks.
@@ -30,7 +31,7 @@ func resolveMentions(text string, entities []entity, me self) addressedText {
 		}
 		end := e.Offset + e.Length
 		under := string(utf16.Decode(units[e.Offset:end]))
-		opens := isBlank(units[:e.Offset])
+		opens := markup.IsBlank(units[:e.Offset])
 		switch e.Type {
 		case "mention", "text_mention":
 			ours := e.Type == "mention" && strings.EqualFold(under, "@"+me.Username) && me.Username != "" ||
@@ -40,7 +41,7 @@ func resolveMentions(text string, entities []entity, me self) addressedText {
 			}
 			a.mentioned = true
 			if opens && done <= e.Offset {
-				done = skipGreeting(units, end)
+				done = markup.SkipGreeting(units, end)
 			}
 		case "bot_command":
 			command, bot, named := strings.Cut(under, "@")
@@ -62,24 +63,4 @@ func resolveMentions(text string, entities []entity, me self) addressedText {
 		a.text = string(utf16.Decode(append(out, units[done:]...)))
 	}
 	return a
-}
-
-func isBlank(units []uint16) bool {
-	for _, u := range units {
-		if !unicode.IsSpace(rune(u)) {
-			return false
-		}
-	}
-	return true
-}
-
-// skipGreeting passes over "," or ":" and the spaces after a mention.
-func skipGreeting(units []uint16, at int) int {
-	if at < len(units) && (units[at] == ',' || units[at] == ':') {
-		at++
-	}
-	for at < len(units) && unicode.IsSpace(rune(units[at])) {
-		at++
-	}
-	return at
 }

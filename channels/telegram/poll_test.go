@@ -151,7 +151,7 @@ func conflict(t *testing.T, words string) {
 	s := &script{poll: func(context.Context, int) (*http.Response, error) {
 		return answer(409, fmt.Sprintf(`{"ok":false,"error_code":409,"description":%q}`, "Conflict: "+words)), nil
 	}}
-	err := receiveFor(t, s, 100*time.Second, telegram.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+	err := receiveFor(t, s, 100*time.Second, telegram.Options{Common: channels.Common{Log: slog.New(slog.NewTextHandler(&log, nil))}}, nil)
 	if err != nil {
 		t.Errorf("Receive: %v", err)
 	}
@@ -200,7 +200,7 @@ func TestFailuresAreRetriedAfterGrowingPausesAndTheNextOneStartsAnew(t *testing.
 			}
 			return hang(ctx)
 		}}
-		o := telegram.Options{MinPause: time.Second, MaxPause: 10 * time.Second, Observer: w}
+		o := telegram.Options{Common: channels.Common{MinPause: time.Second, MaxPause: 10 * time.Second, Observer: w}}
 		if err := receiveFor(t, s, 40*time.Second, o, nil); err != nil {
 			t.Errorf("Receive: %v", err)
 		}
@@ -245,7 +245,7 @@ func TestAPollThatHangsIsGivenUp(t *testing.T) {
 			}
 			return hang(ctx)
 		}}
-		o := telegram.Options{PollTimeout: 50 * time.Second, PollMargin: 20 * time.Second, MinPause: time.Second}
+		o := telegram.Options{Common: channels.Common{MinPause: time.Second}, PollTimeout: 50 * time.Second, PollMargin: 20 * time.Second}
 		if err := receiveFor(t, s, 75*time.Second, o, nil); err != nil {
 			t.Errorf("Receive: %v", err)
 		}
@@ -281,7 +281,7 @@ func TestRow01_TheOffsetMovesOnlyOverWhatWasAccepted(t *testing.T) {
 			}
 			return nil
 		}
-		if err := receiveFor(t, s, 30*time.Second, telegram.Options{MinPause: time.Second, MaxPause: 4 * time.Second}, accept); err != nil {
+		if err := receiveFor(t, s, 30*time.Second, telegram.Options{Common: channels.Common{MinPause: time.Second, MaxPause: 4 * time.Second}}, accept); err != nil {
 			t.Errorf("Receive: %v", err)
 		}
 		if want := "10 11 11 11 11 11 12 3"; strings.Join(got, " ") != want {
@@ -377,7 +377,7 @@ func TestReceiveLeavesNothingRunningWhenItEndsByItself(t *testing.T) {
 		s := &script{poll: func(context.Context, int) (*http.Response, error) {
 			return answer(401, `{"ok":false,"error_code":401,"description":"Unauthorized"}`), nil
 		}}
-		ch, err := telegram.New(telegram.Options{Name: "tg", Token: channels.NewSecret(token), HTTPClient: &http.Client{Transport: s}})
+		ch, err := telegram.New(telegram.Options{Common: channels.Common{Name: "tg"}, Token: channels.NewSecret(token), HTTPClient: &http.Client{Transport: s}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,6 @@ import (
 // absent the previous one stays in force, so it is always sent.
 var allowed = [...]string{"message", "edited_message", "callback_query", "my_chat_member"}
 
-var errReceiving = errors.New("telegram: Receive is running already")
-
 // receiver is one run of Receive. One goroutine owns it; what a webhook's
 // requests read of it stands before they come.
 type receiver struct {
@@ -28,11 +26,10 @@ type receiver struct {
 
 // loop retries what Telegram refuses for the moment.
 func (r *receiver) loop() receive.Loop {
-	o := r.o
 	return receive.NewLoop(receive.Config{
-		Instance: o.Name, Network: Network, Peer: Network, Pauses: o.pauses(), Identity: r.identity, Observer: o.Observer, Log: o.Log,
+		Common: r.o.Common, Network: Network, Peer: Network, Identity: r.identity,
 		Conflict: receive.Conflict{
-			Is: isConflict, Pause: o.ConflictPause,
+			Is: isConflict, Pause: r.o.ConflictPause,
 			Message: "another program receives for this telegram account; only one may, stop the other",
 		},
 	})
@@ -46,10 +43,11 @@ func isConflict(err error) bool {
 // Receive polls, or with a webhook takes what Telegram brings, until ctx ends.
 // See channels.Channel.
 func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
-	if !c.receiving.CompareAndSwap(false, true) {
-		return errReceiving
+	end, err := c.Begin()
+	if err != nil {
+		return err
 	}
-	defer c.receiving.Store(false)
+	defer end()
 	defer func() { _ = c.Close() }()
 	c.drafts.forgetAll()
 	defer c.drafts.forgetAll()

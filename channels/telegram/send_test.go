@@ -23,8 +23,8 @@ func newCanned(t *testing.T, h http.HandlerFunc, change ...func(*telegram.Option
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	o := telegram.Options{
-		Name: "tg", Token: channels.NewSecret(token), APIURL: s.URL,
-		MinPause: time.Millisecond, MaxPause: time.Millisecond, SendTimeout: 20 * time.Second, Pace: -1,
+		Common: channels.Common{Name: "tg", MinPause: time.Millisecond, MaxPause: time.Millisecond},
+		Token:  channels.NewSecret(token), APIURL: s.URL, SendTimeout: 20 * time.Second, Pace: -1,
 	}
 	for _, c := range change {
 		c(&o)

@@ -112,9 +112,9 @@ func (r *fixture) behind(p *channeltest.Proxy, over channels.Proxy) func(*telegr
 func (r *fixture) open(t testing.TB, change ...func(*telegram.Options)) *telegram.Channel {
 	t.Helper()
 	o := telegram.Options{
-		Name: "tg", Token: channels.NewSecret(token), APIURL: r.URL(),
-		MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, ConflictPause: 5 * time.Millisecond,
-		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1, Now: r.Now, Reactions: channels.Reactions{Working: "👀", Done: "👍"},
+		Common: channels.Common{Name: "tg", MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Now: r.Now},
+		Token:  channels.NewSecret(token), APIURL: r.URL(), ConflictPause: 5 * time.Millisecond,
+		PollTimeout: 5 * time.Second, SendTimeout: 5 * time.Second, Pace: -1, Reactions: channels.Reactions{Working: "👀", Done: "👍"},
 	}
 	for _, c := range change {
 		c(&o)

@@ -22,19 +22,15 @@ package telegram
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/exchange"
 	"parley/channels/internal/markup"
 	"parley/channels/internal/receive"
@@ -46,7 +42,8 @@ const Network = "telegram"
 
 // Options says how to reach one account. Name and Token are required.
 type Options struct {
-	Name   string          // the instance name
+	channels.Common // MaxPause defaults to 30 s
+
 	Token  channels.Secret // as BotFather gave it
 	APIURL string          // default https://api.telegram.org; another for a local Bot API server
 
@@ -68,8 +65,6 @@ type Options struct {
 	PollTimeout   time.Duration // how long Telegram may hold a poll that has nothing; default 50 s
 	PollMargin    time.Duration // how much later a poll without an answer is given up; default 20 s
 	SendTimeout   time.Duration // for every other call, and how long a file may stand still; default 30 s
-	MinPause      time.Duration // first pause after a failure, doubled by each further one; default 500 ms
-	MaxPause      time.Duration // default 30 s
 	ConflictPause time.Duration // pause while another program polls this account; default 30 s
 	WebhookCheck  time.Duration // how often Telegram is asked how it fares with the webhook; default 1 min
 	MaxAnswer     int64         // longest answer in bytes; default 16 MiB
@@ -82,30 +77,20 @@ type Options struct {
 
 	// Reactions are put on the messages of people. Default: none.
 	Reactions channels.Reactions
-
-	Observer channels.Observer // default channels.NopObserver
-	Log      *slog.Logger      // default: no log
-	Now      func() time.Time  // default time.Now
-	Jitter   func() float64    // in [0,1); default random
-}
-
-// pauses are those between tries of one thing.
-func (o Options) pauses() backoff.Pauses {
-	return backoff.Pauses{Min: o.MinPause, Max: o.MaxPause, Jitter: o.Jitter}
 }
 
 // Channel is one account. Its methods may be called concurrently, but Receive
 // only once at a time.
 type Channel struct {
-	o         Options
-	http      *exchange.Poster
-	bot       *bot.Bot
-	hook      *hook // nil: it polls
-	waits     receive.Waits
-	limiter   *rateLimiter
-	drafts    drafts
-	refusals  refusals
-	receiving atomic.Bool
+	*receive.Account
+
+	o        Options
+	http     *exchange.Poster
+	bot      *bot.Bot
+	hook     *hook // nil: it polls
+	limiter  *rateLimiter
+	drafts   drafts
+	refusals refusals
 }
 
 var (
@@ -140,30 +125,15 @@ func New(o Options) (*Channel, error) {
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
 	o.PollMargin = cmp.Or(o.PollMargin, 20*time.Second)
 	o.SendTimeout = cmp.Or(o.SendTimeout, 30*time.Second)
-	o.MinPause = cmp.Or(o.MinPause, 500*time.Millisecond)
-	o.MaxPause = max(o.MinPause, cmp.Or(o.MaxPause, 30*time.Second))
+	o.Common = o.Defaults(30 * time.Second)
 	o.ConflictPause = cmp.Or(o.ConflictPause, 30*time.Second)
 	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
 	o.Pace = cmp.Or(o.Pace, 1)
-	if o.Observer == nil {
-		o.Observer = channels.NopObserver{}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.Log = o.Log.With("channel", o.Name)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	var base http.RoundTripper = route.New(o.Proxy)
-	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
-		base = o.HTTPClient.Transport
-	}
+	account := receive.NewAccount(Network, o.Common, sameEnd)
 	c := &Channel{
-		o: o, http: newAPIClient(o.Token, base, o.MaxAnswer), hook: newHook(o),
-		waits: receive.Waits{Network: Network, Now: o.Now, SameEnd: sameEnd},
+		Account: account, o: o, http: newAPIClient(o.Token, route.New(o.Proxy).Over(o.HTTPClient), o.MaxAnswer), hook: newHook(o),
+		limiter: newRateLimiter(&account.Waits, o.Now, o.Pace),
 	}
-	c.limiter = newRateLimiter(&c.waits, o.Now, o.Pace)
 	var err error
 	c.bot, err = bot.New(placeholder,
 		bot.WithSkipGetMe(),
@@ -177,9 +147,6 @@ func New(o Options) (*Channel, error) {
 	}
 	return c, nil
 }
-
-// Name is the configured instance name.
-func (c *Channel) Name() string { return c.o.Name }
 
 // Hook is where Telegram brings updates, and the handler for it, which may be
 // served before, while and after Receive runs. The path is the account's own
@@ -199,23 +166,10 @@ func (c *Channel) Close() error {
 	return nil
 }
 
-// String names the account without saying more about it.
-func (c *Channel) String() string { return "telegram " + c.o.Name }
-
 // Render gives messages with entities: Markup is a JSON array of MessageEntity.
 func (c *Channel) Render(markdown string) []channels.Body {
 	messages := markup.Telegram(markdown, markup.TelegramOptions{Units: min(cmp.Or(c.o.MessageUnits, 4000), 4096-repeatUnits)})
-	if len(messages) == 0 {
-		return nil
-	}
-	out := make([]channels.Body, len(messages))
-	for i, m := range messages {
-		out[i].Text = m.Text
-		if len(m.Entities) > 0 {
-			out[i].Markup, _ = json.Marshal(m.Entities) // strings and numbers: cannot fail
-		}
-	}
-	return out
+	return markup.Bodies(messages, func(m markup.Message) (string, any, bool) { return m.Text, m.Entities, len(m.Entities) > 0 })
 }
 
 // TypingDuration is how long Telegram shows a chat action.

@@ -16,7 +16,10 @@ import (
 
 func translator(t testing.TB) *receiver {
 	t.Helper()
-	c, err := New(Options{Name: "tg", Token: channels.NewSecret("42:x"), Now: func() time.Time { return time.Unix(1_800_000_000, 0) }})
+	c, err := New(Options{
+		Common: channels.Common{Name: "tg", Now: func() time.Time { return time.Unix(1_800_000_000, 0) }},
+		Token:  channels.NewSecret("42:x"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

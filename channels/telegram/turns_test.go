@@ -178,7 +178,7 @@ func TestRow06_InABatchNothingOfTheNewGroupIsTakenBeforeTheMove(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
 		refuse := 2
-		err := receiveFor(t, s, time.Minute, telegram.Options{MinPause: time.Second, MaxPause: time.Second}, func(_ context.Context, m channels.Message) error {
+		err := receiveFor(t, s, time.Minute, telegram.Options{Common: channels.Common{MinPause: time.Second, MaxPause: time.Second}}, func(_ context.Context, m channels.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
 			got = append(got, m.Event)

@@ -41,8 +41,8 @@ func hooked(t *testing.T, d time.Duration, reply func(n int, method string, para
 		return nil
 	}}
 	err = receiveFor(t, s, d, telegram.Options{
-		Webhook: telegram.Webhook{URL: "https://bot.example.org"}, Observer: &w, MinPause: time.Second,
-		Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Common:  channels.Common{Observer: &w, MinPause: time.Second, Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+		Webhook: telegram.Webhook{URL: "https://bot.example.org"},
 	}, nil)
 	return calls, out.String(), w.lines, err
 }
@@ -211,7 +211,7 @@ func TestAWebhookThatCannotWorkIsRefused(t *testing.T) {
 		case c.refuse != "" && (err == nil || !strings.Contains(err.Error(), c.refuse) || strings.Contains(err.Error(), "canary")):
 			t.Errorf("%+v: %v", c, err)
 		}
-		if _, newErr := telegram.New(telegram.Options{Name: "tg", Token: channels.NewSecret(token), APIURL: c.api, Webhook: telegram.Webhook{URL: c.url, MaxConnections: c.most}}); (newErr == nil) != (err == nil) {
+		if _, newErr := telegram.New(telegram.Options{Common: channels.Common{Name: "tg"}, Token: channels.NewSecret(token), APIURL: c.api, Webhook: telegram.Webhook{URL: c.url, MaxConnections: c.most}}); (newErr == nil) != (err == nil) {
 			t.Errorf("%+v: New gives %v", c, newErr)
 		}
 	}

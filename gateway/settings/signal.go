@@ -73,8 +73,9 @@ func (s SignalConfig) Bot(name string) Account {
 
 func (s SignalConfig) options(name string, e Env) signal.Options {
 	o := signal.Options{
-		Name: name, Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
-		Keeper: e.Keeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, IsRelevant: e.Heeds, IsUsed: e.Uses, Observer: e.Observer, Log: e.Log, Now: e.Now,
+		Common:  channels.Common{Name: name, Observer: e.Observer, Log: e.Log, Now: e.Now},
+		Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
+		Keeper: e.Keeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, IsRelevant: e.Heeds, IsUsed: e.Uses,
 	}
 	o.Groups = s.Access.Groups
 	o.Dir = filepath.Join(e.StateDir, signalDir, name)

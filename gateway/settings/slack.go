@@ -123,9 +123,10 @@ func (s SlackConfig) Bot(name string) Account {
 				return nil, err
 			}
 			return slack.New(slack.Options{
-				Name: name, Mode: s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
+				Common: channels.Common{Name: name, Observer: e.Observer, Log: e.Log, Now: e.Now},
+				Mode:   s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
 				View: s.View, Commands: messages.CommandNames(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
-				IsRelevant: e.Heeds, Observer: e.Observer, Log: e.Log, Now: e.Now,
+				IsRelevant: e.Heeds,
 			})
 		},
 	}

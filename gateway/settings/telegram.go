@@ -62,8 +62,9 @@ func (t TelegramConfig) Bot(name string) Account {
 				return nil, err
 			}
 			return telegram.New(telegram.Options{
-				Name: name, Token: t.Token, APIURL: t.APIURL, Proxy: proxy, Webhook: t.Webhook, Pace: float64(t.Pace), Reactions: t.Reactions,
-				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(), Observer: e.Observer, Log: e.Log, Now: e.Now,
+				Common: channels.Common{Name: name, Observer: e.Observer, Log: e.Log, Now: e.Now},
+				Token:  t.Token, APIURL: t.APIURL, Proxy: proxy, Webhook: t.Webhook, Pace: float64(t.Pace), Reactions: t.Reactions,
+				Groups: len(t.Access.Groups) > 0, Commands: telegramCommands(),
 			})
 		},
 	}

@@ -61,7 +61,7 @@ func Name(names ...string) string {
 		if r := []rune(s); len(r) > most {
 			s = string(r[:most])
 		}
-		if s != "" {
+		if IsVisible(s) {
 			return s
 		}
 	}

@@ -4,13 +4,12 @@
 // the log whether the account is connected, and offers each event until it is
 // taken. Queue keeps the events of one chat in their order. Gate lets the
 // requests of a webhook in while Receive runs. Waits keeps the waits that a
-// network asks for. What differs between networks is given as values.
+// network asks for. Account is what an adapter has of them. What differs between networks is given as values.
 package receive
 
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"parley/channels"
@@ -20,16 +19,13 @@ import (
 
 // Config says whose loop it is. All fields but Conflict are required.
 type Config struct {
-	Instance string // the channel's name, for the observer
-	Network  string // who asks for waits, in the log
-	Peer     string // who is out of reach, in the log
+	channels.Common        // with its defaults
+	Network         string // who asks for waits, in the log
+	Peer            string // who is out of reach, in the log
 	// Identity is as whom the account is connected: attributes of the log, asked for
 	// each time that it is.
 	Identity func() []any
-	Pauses   backoff.Pauses
 	Conflict Conflict
-	Observer channels.Observer
-	Log      *slog.Logger
 }
 
 // Conflict describes a failure that only an operator can end. The zero value
@@ -51,7 +47,7 @@ type Loop struct {
 }
 
 // NewLoop returns a loop that is not connected yet.
-func NewLoop(c Config) Loop { return Loop{config: c, pauses: c.Pauses} }
+func NewLoop(c Config) Loop { return Loop{config: c, pauses: Pauses(c.Common)} }
 
 // RetryUntilFatal repeats step until it succeeds, ctx ends, or the network
 // refuses the account. Only the last is an error, an *channels.Error of kind
@@ -113,9 +109,9 @@ func (l *Loop) MarkConnected() {
 		return
 	}
 	c := l.config
-	c.Observer.SetConnected(c.Instance, true)
+	c.Observer.SetConnected(c.Name, true)
 	if l.everConnected {
-		c.Observer.Reconnected(c.Instance)
+		c.Observer.Reconnected(c.Name)
 	}
 	c.Log.Info("connected", append([]any{"network", c.Network}, c.Identity()...)...)
 	l.connected, l.everConnected = true, true
@@ -125,7 +121,7 @@ func (l *Loop) MarkConnected() {
 // nothing while not connected.
 func (l *Loop) MarkDisconnected() {
 	if l.connected {
-		l.config.Observer.SetConnected(l.config.Instance, false)
+		l.config.Observer.SetConnected(l.config.Name, false)
 	}
 	l.connected = false
 }
@@ -134,7 +130,7 @@ func (l *Loop) MarkDisconnected() {
 // returns false when ctx ends before.
 func (l *Loop) Offer(ctx context.Context, m channels.Message, accept channels.Accept) bool {
 	c := l.config
-	for pauses := c.Pauses; ctx.Err() == nil; pauses.Wait(ctx) {
+	for pauses := Pauses(c.Common); ctx.Err() == nil; pauses.Wait(ctx) {
 		err := accept(ctx, m)
 		if err == nil {
 			l.ReportTaken(m)
@@ -150,5 +146,5 @@ func (l *Loop) Offer(ctx context.Context, m channels.Message, accept channels.Ac
 
 // ReportTaken tells the observer that m was taken. It may be called concurrently.
 func (l *Loop) ReportTaken(m channels.Message) {
-	l.config.Observer.Event(l.config.Instance, m.ReceivedAt)
+	l.config.Observer.Event(l.config.Name, m.ReceivedAt)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/channels/internal/backoff"
 	"parley/channels/internal/receive"
 )
 
@@ -52,8 +51,11 @@ func newFixture() *fixture {
 		return a
 	}}
 	f.Loop = receive.NewLoop(receive.Config{
-		Instance: "home", Network: "pigeons", Peer: "the loft", Identity: func() []any { return []any{"as", "ours"} }, Observer: &f.observer, Log: slog.New(slog.NewTextHandler(&f.log, plain)),
-		Pauses:   backoff.Pauses{Min: 2 * time.Second, Max: 8 * time.Second, Jitter: func() float64 { return 0 }}, // 1, 2, 4, 4
+		Common: channels.Common{
+			Name: "home", Observer: &f.observer, Log: slog.New(slog.NewTextHandler(&f.log, plain)),
+			MinPause: 2 * time.Second, MaxPause: 8 * time.Second, Jitter: func() float64 { return 0 }, // 1, 2, 4, 4
+		},
+		Network: "pigeons", Peer: "the loft", Identity: func() []any { return []any{"as", "ours"} },
 		Conflict: receive.Conflict{Is: func(err error) bool { return errors.Is(err, errRival) }, Message: "two lofts", Pause: time.Minute},
 	})
 	return f

@@ -43,6 +43,14 @@ func New(p channels.Proxy) *Route {
 	return r
 }
 
+// Over returns the transport of another client, if that has one, and r otherwise.
+func (r *Route) Over(other *http.Client) http.RoundTripper {
+	if other != nil && other.Transport != nil {
+		return other.Transport
+	}
+	return r
+}
+
 func newDialer() *net.Dialer {
 	return &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 }

@@ -1,8 +1,0 @@
-package signal
-
-import "parley/channels"
-
-// RestoreWaits implements [channels.WaitRestorer].
-func (c *Channel) RestoreWaits(known []channels.Wait, keep func(channels.Wait)) {
-	c.waits.Restore(known, keep)
-}

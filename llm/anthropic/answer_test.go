@@ -10,6 +10,7 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/transcript"
 )
 
@@ -76,7 +77,7 @@ func TestLaterUsageReplacesWhatItNamesAndNeverAdds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			answer := join([]string{start(c.first)}, block(0, `{"type":"text","text":""}`, textDeltas([]string{"12345678"})...), end("end_turn", strings.ReplaceAll(c.last, "\n", "")))
-			resp, warnings, err := ask(t, newModel(t, serve(t, answer), model), greeting())
+			resp, warnings, err := llmtest.Ask(t, newModel(t, serve(t, answer), model), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +101,7 @@ func greeting() llm.Request {
 func TestABrokenStreamTellsWhatItMayHaveCost(t *testing.T) {
 	t.Parallel()
 	answer := text("12345", "678")
-	_, _, err := ask(t, newModel(t, serve(t, answer[:5]), model), greeting())
+	_, _, err := llmtest.Ask(t, newModel(t, serve(t, answer[:5]), model), greeting())
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestEveryStopReasonHasAnEnd(t *testing.T) {
 			t.Parallel()
 			answer := tool("toolu_1", "look", `{"a":1`)
 			answer = append(slices.Clone(answer[:len(answer)-2]), end(reason, lastUsage)...)
-			resp, warnings, err := ask(t, newModel(t, serve(t, answer), model), greeting())
+			resp, warnings, err := llmtest.Ask(t, newModel(t, serve(t, answer), model), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +146,7 @@ func TestEveryStopReasonHasAnEnd(t *testing.T) {
 			}
 		})
 	}
-	resp, warnings, err := ask(t, newModel(t, serve(t, join([]string{start(firstUsage)}, end("something_new", lastUsage))), model), greeting())
+	resp, warnings, err := llmtest.Ask(t, newModel(t, serve(t, join([]string{start(firstUsage)}, end("something_new", lastUsage))), model), greeting())
 	if err != nil || resp.Finish != transcript.EndTurn || len(warnings) == 0 || len(resp.Message.Parts) != 1 {
 		t.Errorf("an empty answer: %+v, %q, %v", resp, warnings, err)
 	}
@@ -169,7 +170,7 @@ func TestEventsOutOfOrderAreMalformed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := ask(t, newModel(t, serve(t, answer), model), greeting())
+			_, _, err := llmtest.Ask(t, newModel(t, serve(t, answer), model), greeting())
 			if fault, ok := errors.AsType[*llm.Error](err); !ok || fault.Kind != llm.Malformed {
 				t.Errorf("%+v", err)
 			}
@@ -183,7 +184,7 @@ func TestNewKindsOfEventsBlocksAndDeltasAreSurvived(t *testing.T) {
 		block(0, `{"type":"hologram","data":[1,2,{"x":"<&>"}]}`, `{"type":"hologram_delta","voxel":1}`),
 		block(1, `{"type":"text","text":"a","citations":null}`, `{"type":"citations_delta","citation":{"type":"char_location","cited_text":"<x>"}}`, `{"type":"text_delta","text":"b"}`),
 		block(2, `{"type":"tool_use","name":"look","input":{"k":1}}`), end("tool_use", lastUsage))
-	resp, warnings, err := ask(t, newModel(t, serve(t, answer), model), greeting())
+	resp, warnings, err := llmtest.Ask(t, newModel(t, serve(t, answer), model), greeting())
 	if err != nil || len(warnings) != 2 || resp.Message.Text() != "ab" {
 		t.Fatalf("%+v, %q, %v", resp, warnings, err)
 	}

@@ -8,6 +8,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/costs"
 	"parley/llm"
 	"parley/llm/wire"
 )
@@ -48,91 +50,50 @@ type Options struct {
 }
 
 // Model is one Claude model. It is safe for concurrent use.
-type Model struct {
-	o        Options
-	info     llm.Info
-	limits   wire.Limits
-	endpoint string
-	header   http.Header
-}
+type Model struct{ wire.Client }
 
 var _ llm.Model = (*Model)(nil)
 
 // New checks o and returns the model. It makes no request.
 func New(o Options) (*Model, error) {
-	for _, required := range []struct{ name, value string }{
-		{"provider", o.Provider}, {"model", o.Model}, {"api key", o.APIKey},
-	} {
-		if required.value == "" {
-			return nil, fmt.Errorf("anthropic model: %s: required", required.name)
-		}
+	if o.APIKey == "" {
+		return nil, fmt.Errorf("anthropic model: %w", wire.ErrNoKey)
 	}
-	if o.BaseURL == "" {
-		o.BaseURL = DefaultBaseURL
-	}
-	endpoint, err := llm.Endpoint(o.BaseURL, "v1/messages")
+	o.BaseURL = cmp.Or(o.BaseURL, DefaultBaseURL)
+	header := http.Header{}
+	header.Set("X-Api-Key", o.APIKey)
+	header.Set("Anthropic-Version", version)
+	c, err := wire.NewClient(wire.Setup(o), "v1/messages", header)
 	if err != nil {
-		return nil, fmt.Errorf("anthropic model: base url: %w", err)
+		return nil, fmt.Errorf("anthropic model: %w", err)
 	}
-	m := &Model{
-		o:        o,
-		info:     o.Info,
-		limits:   wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
-		endpoint: endpoint,
-		header:   http.Header{},
-	}
-	if m.info.Window == 0 {
-		m.info = llm.Lookup(o.Model)
-	}
-	m.header.Set("X-Api-Key", o.APIKey)
-	m.header.Set("Anthropic-Version", version)
-	for name, value := range o.Headers {
-		m.header.Set(name, value)
-	}
-	return m, nil
+	return &Model{c}, nil
 }
-
-// Provider is the operator's name for the provider.
-func (m *Model) Provider() string { return m.o.Provider }
-
-// Name is the model's name as the provider knows it.
-func (m *Model) Name() string { return m.o.Model }
-
-// Info is what the model can take and give.
-func (m *Model) Info() llm.Info { return m.info }
 
 // Stream sends r once and yields the answer; see [llm.Model].
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a := &answer{request: r, provider: m.o.Provider, model: m.o.Model, yield: yield, allowed: wire.NewAllowance(m.maxTokens(r))}
+		a := &answer{Sink: m.NewSink(r, yield), request: r, provider: m.Provider(), model: m.Name()}
 		resp, fault := m.run(ctx, r, a)
-		switch {
-		case a.stopped:
-		case fault != nil:
-			fault.Provider, fault.Model = m.o.Provider, m.o.Model
-			fault.Visible, fault.Received = a.visible, a.allowed.Received()
-			if fault.Sent {
-				fault.Usage = a.usage.partialUsage()
-			}
-			fault.RequestID = orElse(fault.RequestID, a.id)
-			yield(llm.Event{}, fault)
-		default:
-			yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
+		var used *costs.Usage
+		if fault != nil && fault.Sent {
+			used = a.usage.partialUsage()
 		}
+		a.Conclude(resp, fault, a.id, used)
 	}
 }
 
 // run makes the exchange and feeds a. Both results are nil when the consumer
 // stopped.
 func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Response, *llm.Error) {
-	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
+	x := m.Begin(ctx)
 	defer x.End()
 
 	body, err := m.encode(r)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: err.Error(), Err: err}
 	}
-	if err := x.Post(m.endpoint, m.header, body); err != nil {
+	if err := m.Post(x, body); err != nil {
 		return nil, x.Fault(err)
 	}
 	for e, err := range x.Events() {
@@ -144,10 +105,10 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		}
 		done, err := a.apply(e.Data)
 		if err == nil {
-			err = a.allowed.Err()
+			err = a.Allowed.Err()
 		}
 		switch {
-		case a.stopped:
+		case a.Stopped:
 			return nil, nil
 		case errors.Is(err, errReported):
 			return nil, x.ReportedFault(e.Data)
@@ -159,19 +120,4 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		}
 	}
 	return nil, x.CutFault(a.events)
-}
-
-func (m *Model) secrets() []string {
-	secrets := []string{m.o.APIKey}
-	for _, value := range m.o.Headers {
-		secrets = append(secrets, value)
-	}
-	return secrets
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

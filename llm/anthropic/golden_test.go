@@ -73,7 +73,7 @@ func conversations() []conversation {
 func bodyOf(t *testing.T, c conversation) []byte {
 	t.Helper()
 	s := serve(t, text("ok"))
-	if _, _, err := ask(t, newModel(t, s, c.model), c.r); err != nil {
+	if _, _, err := llmtest.Ask(t, newModel(t, s, c.model), c.r); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(s.body(0).raw)

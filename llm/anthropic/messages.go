@@ -141,7 +141,7 @@ func (m *Model) turn(h transcript.Message) *turn {
 		case transcript.Binary:
 			t.blocks = append(t.blocks, m.encodeAttachment(p))
 		case transcript.ImageURL:
-			if m.info.Vision {
+			if m.Info().Vision {
 				t.blocks = append(t.blocks, block{Type: "image", Source: &source{Type: "url", URL: p.URL}})
 			} else {
 				t.blocks = append(t.blocks, block{Type: "text", Text: "[picture: " + p.URL + "]"})
@@ -156,7 +156,7 @@ func (m *Model) turn(h transcript.Message) *turn {
 func (m *Model) encodeAttachment(b transcript.Binary) block {
 	switch b.MIMEType {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
-		if m.info.Vision && len(b.Data) > 0 {
+		if m.Info().Vision && len(b.Data) > 0 {
 			return block{Type: "image", Source: &source{
 				Type: "base64", MediaType: b.MIMEType, Data: base64.StdEncoding.EncodeToString(b.Data),
 			}}
@@ -169,9 +169,9 @@ func (m *Model) encodeAttachment(b transcript.Binary) block {
 // from this provider and model; else rebuilt from the parts, without thinking,
 // which only its maker can verify.
 func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
-	if n := h.Native; n != nil && n.Provider == m.o.Provider && n.Model == m.o.Model {
+	if native, ok := m.NativeBlocks(h); ok {
 		var out []json.RawMessage
-		for _, b := range n.Blocks {
+		for _, b := range native {
 			if !isEmptyText(b) {
 				out = append(out, b)
 			}

@@ -74,8 +74,8 @@ func (m *Model) encode(r llm.Request) ([]byte, error) {
 
 func (m *Model) settings(r llm.Request) settings {
 	s := settings{
-		Model:     m.o.Model,
-		MaxTokens: m.maxTokens(r),
+		Model:     m.Name(),
+		MaxTokens: m.MaxTokens(r),
 		System:    encodeSystem(r.System),
 		Tools:     encodeTools(r.Tools),
 		Stream:    true,
@@ -89,17 +89,6 @@ func (m *Model) settings(r llm.Request) settings {
 		s.Metadata = &metadata{UserID: r.CacheKey}
 	}
 	return s
-}
-
-// maxTokens is what r asks for, but no more than the model gives.
-func (m *Model) maxTokens(r llm.Request) int {
-	if r.MaxTokens <= 0 {
-		return m.info.MaxOutput
-	}
-	if m.info.MaxOutput > 0 {
-		return min(r.MaxTokens, m.info.MaxOutput)
-	}
-	return r.MaxTokens
 }
 
 // encodeSystem is the system blocks in order, the last two of those that ask for it
@@ -167,13 +156,13 @@ func (m *Model) setThinking(s *settings, r llm.Request) {
 	if r.Effort == "" {
 		return
 	}
-	if m.info.Effort {
+	if m.Info().Effort {
 		s.OutputConfig = &outputConfig{Effort: r.Effort}
 	}
 	if r.Choice == llm.Required && len(r.Tools) > 0 {
 		return
 	}
-	switch m.info.Thinking {
+	switch m.Info().Thinking {
 	case llm.AdaptiveThinking, llm.AlwaysThinking:
 		s.Thinking = &thinking{Type: "adaptive"}
 	case llm.BudgetThinking:
@@ -187,7 +176,7 @@ func (m *Model) setThinking(s *settings, r llm.Request) {
 // setSampling sets temperature and top_p where the model takes them; with thinking
 // it does not.
 func (m *Model) setSampling(s *settings, r llm.Request) {
-	if !m.info.Sampling || s.Thinking != nil {
+	if !m.Info().Sampling || s.Thinking != nil {
 		return
 	}
 	s.Temperature = r.Temperature

@@ -1,14 +1,10 @@
 package anthropic_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,44 +15,18 @@ import (
 	"parley/transcript"
 )
 
-// server answers each request with the next of answers, or the last one, and
-// keeps the bodies and heads.
-type server struct {
-	*httptest.Server
-	mu      sync.Mutex // guards what follows
-	bodies  []body
-	headers []http.Header
-}
+// server answers each request with the next of some answers, and keeps all requests.
+type server struct{ *llmtest.Recorder[body] }
 
-func serve(t *testing.T, answers ...[]string) *server {
+func serve(t *testing.T, answers ...[]string) server {
 	t.Helper()
-	s := &server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := io.ReadAll(r.Body)
-		var b body
-		if err == nil {
-			err = json.Unmarshal(raw, &b)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		b.raw = string(raw)
-		s.mu.Lock()
-		s.bodies, s.headers = append(s.bodies, b), append(s.headers, r.Header)
-		answer := answers[min(len(s.bodies), len(answers))-1]
-		s.mu.Unlock()
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		w.Header().Set("Request-Id", "req_7")
-		_, _ = io.WriteString(w, strings.Join(answer, ""))
-	}))
-	t.Cleanup(s.Close)
-	return s
+	return server{llmtest.Record[body](t, llmtest.Streams("Request-Id", answers...))}
 }
 
-func (s *server) body(n int) body {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bodies[n]
+func (s server) body(n int) body {
+	one := s.Requests()[n]
+	one.Body.raw = one.Raw
+	return one.Body
 }
 
 // body is a request body.
@@ -100,7 +70,7 @@ func (b body) outline() (out []string) {
 	return out
 }
 
-func newModel(t *testing.T, s *server, name string) *anthropic.Model {
+func newModel(t *testing.T, s server, name string) *anthropic.Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -112,20 +82,6 @@ func newModel(t *testing.T, s *server, name string) *anthropic.Model {
 		t.Fatal(err)
 	}
 	return m
-}
-
-func ask(t *testing.T, m llm.Model, r llm.Request) (resp *llm.Response, warnings []string, fault error) {
-	t.Helper()
-	for e, err := range m.Stream(context.WithoutCancel(t.Context()), r) {
-		if err != nil {
-			return nil, warnings, err
-		}
-		if e.Type == llm.Warning {
-			warnings = append(warnings, e.Text)
-		}
-		resp = e.Response
-	}
-	return resp, warnings, nil
 }
 
 func said(role transcript.Role, parts ...transcript.Part) transcript.Message {
@@ -152,7 +108,7 @@ func TestThinkingGoesBackByteForByteAlsoWhenRedacted(t *testing.T) {
 	s := serve(t, answer, text("ok"))
 	m := newModel(t, s, model)
 	r := llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}
-	resp, _, err := ask(t, m, r)
+	resp, _, err := llmtest.Ask(t, m, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +123,7 @@ func TestThinkingGoesBackByteForByteAlsoWhenRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Messages = append(r.Messages, loaded, said(transcript.Tool, transcript.ToolResult{ToolCallID: "toolu_1", Name: "look", Content: "seen"}))
-	if _, _, err := ask(t, m, r); err != nil {
+	if _, _, err := llmtest.Ask(t, m, r); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -186,7 +142,7 @@ func TestThinkingGoesBackByteForByteAlsoWhenRedacted(t *testing.T) {
 	}
 
 	other := newModel(t, s, "claude-sonnet-5-5")
-	if _, _, err := ask(t, other, r); err != nil {
+	if _, _, err := llmtest.Ask(t, other, r); err != nil {
 		t.Fatal(err)
 	}
 	wantOther := []string{"user+text*", "assistant+text+tool_use", "user+tool_result*"}
@@ -200,7 +156,7 @@ func TestNeighboursBecomeOneMessageWithResultsFirst(t *testing.T) { // conflict 
 	s := serve(t, text("ok"))
 	call := func(id string) transcript.Part { return transcript.ToolCall{ID: id, Name: "look", Input: "{}"} }
 	result := func(id string) transcript.Part { return transcript.ToolResult{ToolCallID: id, Content: "seen"} }
-	_, _, err := ask(t, newModel(t, s, model), llm.Request{Messages: []transcript.Message{
+	_, _, err := llmtest.Ask(t, newModel(t, s, model), llm.Request{Messages: []transcript.Message{
 		said(transcript.User, words("one")),
 		said(transcript.User, words("two"), transcript.Binary{MIMEType: "image/png", Data: []byte("png")}, transcript.ImageURL{URL: "https://a.b/c"}),
 		said(transcript.Assistant, words(" "), call("a.1"), call("b:2"), call("b_2")),
@@ -247,7 +203,7 @@ func TestThereAreNeverMoreThanFourBreakpoints(t *testing.T) {
 		r.Messages = append(r.Messages, said(transcript.User, words("q")), said(transcript.Assistant, words("a")))
 	}
 	r.Messages = append(r.Messages, said(transcript.User, words("last")))
-	if _, _, err := ask(t, newModel(t, s, model), r); err != nil {
+	if _, _, err := llmtest.Ask(t, newModel(t, s, model), r); err != nil {
 		t.Fatal(err)
 	}
 	b := s.body(0)
@@ -269,12 +225,12 @@ func TestTheNextRequestContinuesTheLastOne(t *testing.T) {
 	s := serve(t, tool("toolu_1", "look", "{}"), text("ok"))
 	m := newModel(t, s, model)
 	r := llm.Request{System: []llm.SystemBlock{{Text: "be", Cache: true}}, Messages: []transcript.Message{said(transcript.User, words("go"))}}
-	resp, _, err := ask(t, m, r)
+	resp, _, err := llmtest.Ask(t, m, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Messages = append(r.Messages, resp.Message, said(transcript.Tool, transcript.ToolResult{ToolCallID: "toolu_1", Content: "seen"}))
-	if _, _, err := ask(t, m, r); err != nil {
+	if _, _, err := llmtest.Ask(t, m, r); err != nil {
 		t.Fatal(err)
 	}
 	first, second := s.body(0), s.body(1)
@@ -311,7 +267,7 @@ func TestSettingsReachOnlyModelsThatTakeThem(t *testing.T) {
 			s := serve(t, text("ok"))
 			c.r.Messages = []transcript.Message{said(transcript.User, words("go"))}
 			c.r.CacheKey = "k1"
-			if _, _, err := ask(t, newModel(t, s, c.model), c.r); err != nil {
+			if _, _, err := llmtest.Ask(t, newModel(t, s, c.model), c.r); err != nil {
 				t.Fatal(err)
 			}
 			b := s.body(0)
@@ -339,10 +295,10 @@ func TestNothingComesFromTheEnvironment(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	s := serve(t, text("ok"))
-	if _, _, err := ask(t, newModel(t, s, model), llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}); err != nil {
+	if _, _, err := llmtest.Ask(t, newModel(t, s, model), llm.Request{Messages: []transcript.Message{said(transcript.User, words("go"))}}); err != nil {
 		t.Fatal(err)
 	}
-	h := s.headers[0]
+	h := s.Requests()[0].Header
 	if h.Get("X-Api-Key") != "key" || h.Get("Authorization") != "" || h.Get("X-Env") != "" || h.Get("Anthropic-Workspace-Id") != "" {
 		t.Errorf("%v", h)
 	}

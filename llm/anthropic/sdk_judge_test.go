@@ -15,11 +15,12 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/transcript"
 )
 
 // client is Anthropic's own, asking s as newModel does.
-func client(t *testing.T, s *server) sdk.Client {
+func client(t *testing.T, s server) sdk.Client {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -147,7 +148,7 @@ func TestParleySendsWhatAnthropicsSDKSends(t *testing.T) {
 				t.Fatal("the SDK is not asked")
 			}
 			s := serve(t, text("ok"))
-			if _, _, err := ask(t, newModel(t, s, c.model), c.r); err != nil {
+			if _, _, err := llmtest.Ask(t, newModel(t, s, c.model), c.r); err != nil {
 				t.Fatal(err)
 			}
 			own := client(t, s)
@@ -161,14 +162,15 @@ func TestParleySendsWhatAnthropicsSDKSends(t *testing.T) {
 			if diff := cmp.Diff(meaning(t, s.body(1).raw), meaning(t, s.body(0).raw)); diff != "" {
 				t.Errorf("(-SDK +parley)\n%s", diff)
 			}
-			for _, h := range s.headers {
+			for _, one := range s.Requests() {
+				h := one.Header
 				for name := range h {
 					if strings.HasPrefix(name, "X-Stainless-") || slices.Contains([]string{"User-Agent", "Content-Length"}, name) {
 						h.Del(name)
 					}
 				}
 			}
-			if diff := cmp.Diff(s.headers[1], s.headers[0]); diff != "" {
+			if diff := cmp.Diff(s.Requests()[1].Header, s.Requests()[0].Header); diff != "" {
 				t.Errorf("headers (-SDK +parley)\n%s", diff)
 			}
 		})
@@ -183,9 +185,9 @@ type reading struct {
 	Usage          costs.Usage // without its source
 }
 
-func ours(t *testing.T, s *server) (r reading) {
+func ours(t *testing.T, s server) (r reading) {
 	t.Helper()
-	resp, _, err := ask(t, newModel(t, s, model), greeting())
+	resp, _, err := llmtest.Ask(t, newModel(t, s, model), greeting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func ours(t *testing.T, s *server) (r reading) {
 	return r
 }
 
-func theirs(t *testing.T, s *server) (r reading) {
+func theirs(t *testing.T, s server) (r reading) {
 	t.Helper()
 	own := client(t, s)
 	stream := own.Messages.NewStreaming(t.Context(), sdk.MessageNewParams{
@@ -252,7 +254,7 @@ func TestParleyReadsWhatAnthropicsSDKReads(t *testing.T) {
 	call := func(index int, id string, pieces ...string) []string {
 		var deltas []string
 		for _, p := range pieces {
-			deltas = append(deltas, `{"type":"input_json_delta","partial_json":`+quote(p)+`}`)
+			deltas = append(deltas, `{"type":"input_json_delta","partial_json":`+llmtest.Quote(p)+`}`)
 		}
 		return block(index, `{"type":"tool_use","id":"`+id+`","name":"look","input":{}}`, deltas...)
 	}

@@ -2,9 +2,9 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +17,6 @@ import (
 // What one answer may hold at most, besides its allowance; more is malformed.
 const (
 	maxArguments = 1 << 20 // bytes of one tool call's arguments
-	maxWarnings  = 32
 )
 
 // errReported says that an event is the provider's own report of a failure.
@@ -49,53 +48,23 @@ type delta struct {
 
 // answer is a Message that is being received.
 type answer struct {
+	wire.Sink
 	request         llm.Request
 	provider, model string
-	yield           func(llm.Event, error) bool
 
-	stopped bool // the consumer does not want more
-	visible bool
-	allowed wire.Allowance
-	events  int
-
+	events     int
 	id         string
 	reported   string // the model as the answer names it
 	stopReason string
 	blocks     []*openBlock
 	usage      usage
-	warned     map[string]bool
-}
-
-func (a *answer) emit(e llm.Event) {
-	if a.stopped {
-		return
-	}
-	if e.Type != llm.Warning {
-		a.visible = true
-	}
-	a.stopped = !a.yield(e, nil)
-}
-
-func (a *answer) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if a.warned == nil {
-		a.warned = map[string]bool{}
-	}
-	if !a.warned[text] && len(a.warned) < maxWarnings {
-		a.warned[text] = true
-		a.emit(llm.Event{Type: llm.Warning, Text: text})
-	}
-}
-
-func malformedf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", wire.ErrMalformed, fmt.Sprintf(format, args...))
 }
 
 // apply works in one event; done says that it was the last.
 func (a *answer) apply(raw []byte) (done bool, err error) {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return false, malformedf("event: %v", err)
+		return false, wire.Malformedf("event: %v", err)
 	}
 	switch e.Type {
 	case "error":
@@ -104,7 +73,7 @@ func (a *answer) apply(raw []byte) (done bool, err error) {
 		return false, nil
 	}
 	if a.events == 0 && e.Type != "message_start" {
-		return false, malformedf("the stream begins with %.40q", e.Type)
+		return false, wire.Malformedf("the stream begins with %.40q", e.Type)
 	}
 	a.events++
 	switch e.Type {
@@ -124,14 +93,14 @@ func (a *answer) apply(raw []byte) (done bool, err error) {
 	case "message_stop":
 		return true, a.checkComplete()
 	default: // new kinds of events may come at any time
-		a.warn("unknown stream event %.40q", e.Type)
+		a.Warn("unknown stream event %.40q", e.Type)
 		return false, nil
 	}
 }
 
 func (a *answer) begin(e event) error {
 	if e.Message == nil {
-		return malformedf("message_start without a message")
+		return wire.Malformedf("message_start without a message")
 	}
 	a.id, a.reported = e.Message.ID, e.Message.Model
 	return a.usage.merge(e.Message.Usage, false)
@@ -139,81 +108,81 @@ func (a *answer) begin(e event) error {
 
 func (a *answer) startBlock(e event) error {
 	if e.Index != len(a.blocks) {
-		return malformedf("block %d where %d was due", e.Index, len(a.blocks))
+		return wire.Malformedf("block %d where %d was due", e.Index, len(a.blocks))
 	}
 	b, err := newBlock(e.ContentBlock)
 	if err != nil {
 		return err
 	}
 	a.blocks = append(a.blocks, b)
-	a.allowed.CountFrame(2 * len(b.first)) // as it came, and decoded
+	a.Allowed.CountFrame(2 * len(b.first)) // as it came, and decoded
 	switch b.kind {
 	case "text":
-		a.emit(llm.Event{Type: llm.ContentStart})
+		a.Emit(llm.Event{Type: llm.ContentStart})
 		return a.appendDelta(b, delta{Type: "text_delta", Text: b.start.Text})
 	case "thinking":
 		b.signature.WriteString(b.start.Signature)
 		return a.appendDelta(b, delta{Type: "thinking_delta", Thinking: b.start.Thinking})
 	case "tool_use":
 		if b.start.Name == "" {
-			return malformedf("tool call without a name")
+			return wire.Malformedf("tool call without a name")
 		}
-		a.emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: b.start.ID, Name: b.start.Name}})
+		a.Emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: b.start.ID, Name: b.start.Name}})
 	}
 	return nil
 }
 
 func (a *answer) add(e event) error {
 	if e.Index < 0 || e.Index >= len(a.blocks) || a.blocks[e.Index].closed || e.Delta == nil {
-		return malformedf("delta for block %d, which is not open", e.Index)
+		return wire.Malformedf("delta for block %d, which is not open", e.Index)
 	}
 	return a.appendDelta(a.blocks[e.Index], *e.Delta)
 }
 
 func (a *answer) appendDelta(b *openBlock, d delta) error {
-	a.allowed.CountOutput(len(d.Text) + len(d.Thinking) + len(d.PartialJSON))
-	a.allowed.CountKept(len(d.Signature) + len(d.Citation))
+	a.Allowed.CountOutput(len(d.Text) + len(d.Thinking) + len(d.PartialJSON))
+	a.Allowed.CountKept(len(d.Signature) + len(d.Citation))
 	switch d.Type {
 	case "text_delta":
 		b.text.WriteString(d.Text)
 		if d.Text != "" {
-			a.emit(llm.Event{Type: llm.ContentDelta, Text: d.Text})
+			a.Emit(llm.Event{Type: llm.ContentDelta, Text: d.Text})
 		}
 	case "thinking_delta":
 		b.thinking.WriteString(d.Thinking)
 		if d.Thinking != "" {
-			a.emit(llm.Event{Type: llm.ThinkingDelta, Text: d.Thinking})
+			a.Emit(llm.Event{Type: llm.ThinkingDelta, Text: d.Thinking})
 		}
 	case "signature_delta":
 		b.signature.WriteString(d.Signature)
 	case "input_json_delta":
 		b.input.WriteString(d.PartialJSON)
 		if b.input.Len() > maxArguments {
-			return malformedf("arguments longer than %d bytes", maxArguments)
+			return wire.Malformedf("arguments longer than %d bytes", maxArguments)
 		}
 		if d.PartialJSON != "" && b.kind == "tool_use" {
-			a.emit(llm.Event{Type: llm.ToolUseDelta, Text: d.PartialJSON})
+			a.Emit(llm.Event{Type: llm.ToolUseDelta, Text: d.PartialJSON})
 		}
 	case "citations_delta":
 		b.citations = append(b.citations, d.Citation)
 	default:
-		a.warn("unknown delta %.40q", d.Type)
+		a.Warn("unknown delta %.40q", d.Type)
 	}
 	return nil
 }
 
 func (a *answer) closeBlock(index int) error {
 	if index < 0 || index >= len(a.blocks) || a.blocks[index].closed {
-		return malformedf("stop of block %d, which is not open", index)
+		return wire.Malformedf("stop of block %d, which is not open", index)
 	}
 	b := a.blocks[index]
 	b.closed = true
 	switch b.kind {
 	case "text":
-		a.emit(llm.Event{Type: llm.ContentStop})
+		a.Emit(llm.Event{Type: llm.ContentStop})
 	case "tool_use":
 		call := b.call()
-		a.emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &call})
+		a.Emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &call})
 	}
 	return nil
 }
@@ -222,7 +191,7 @@ func (a *answer) closeBlock(index int) error {
 func (a *answer) checkComplete() error {
 	for i, b := range a.blocks {
 		if !b.closed {
-			return malformedf("the message ends inside block %d", i)
+			return wire.Malformedf("the message ends inside block %d", i)
 		}
 	}
 	return nil
@@ -231,7 +200,7 @@ func (a *answer) checkComplete() error {
 // response is the whole answer, after finished.
 func (a *answer) response(requestID string) *llm.Response {
 	m := transcript.Message{
-		Role: transcript.Assistant, Model: orElse(a.reported, a.model),
+		Role: transcript.Assistant, Model: cmp.Or(a.reported, a.model),
 		Native: &transcript.Native{Provider: a.provider, Model: a.model},
 	}
 	reason := a.mapStopReason()
@@ -250,7 +219,7 @@ func (a *answer) response(requestID string) *llm.Response {
 	m.Parts = append(m.Parts, transcript.Finish{Reason: reason, Time: time.Now().UTC()})
 	return &llm.Response{
 		Message: m, Finish: reason, Usage: a.finalUsage(),
-		Model: m.Model, RequestID: orElse(requestID, a.id),
+		Model: m.Model, RequestID: cmp.Or(requestID, a.id),
 	}
 }
 
@@ -271,7 +240,7 @@ func (a *answer) mapStopReason() transcript.FinishReason {
 	case "pause_turn":
 		return llm.PauseTurn
 	}
-	a.warn("unknown stop reason %.40q", a.stopReason)
+	a.Warn("unknown stop reason %.40q", a.stopReason)
 	if slices.ContainsFunc(a.blocks, func(b *openBlock) bool { return b.kind == "tool_use" }) {
 		return transcript.ToolUse
 	}
@@ -302,7 +271,7 @@ type blockStart struct {
 func newBlock(raw json.RawMessage) (*openBlock, error) {
 	b := &openBlock{}
 	if err := json.Unmarshal(raw, &b.start); err != nil || b.start.Type == "" {
-		return nil, malformedf("content block without a type")
+		return nil, wire.Malformedf("content block without a type")
 	}
 	b.kind = b.start.Type
 	if b.kind == "tool_use" && b.start.ID == "" {
@@ -310,7 +279,7 @@ func newBlock(raw json.RawMessage) (*openBlock, error) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
-		return nil, malformedf("content block: %v", err)
+		return nil, wire.Malformedf("content block: %v", err)
 	}
 	b.first = compact.Bytes()
 	return b, nil

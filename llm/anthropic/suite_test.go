@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -73,18 +72,10 @@ func errorJSON(kind llm.Kind, message string) string {
 	if kind == llm.ContextLength {
 		message = "prompt is too long: 9 tokens > 8 maximum; " + message
 	}
-	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%s},"request_id":"req_1"}`, name, quote(message))
+	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%s},"request_id":"req_1"}`, name, llmtest.Quote(message))
 }
 
 func event(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }
-
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always encodes
-	}
-	return string(b)
-}
 
 func start(usage string) string {
 	return event("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-8-20260528","content":[],"stop_reason":null,"stop_sequence":null,"usage":`+usage+`}}`)
@@ -92,7 +83,7 @@ func start(usage string) string {
 
 func end(reason, usage string) []string {
 	return []string{
-		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":`+quote(reason)+`,"stop_sequence":null}`+usage+`}`),
+		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":`+llmtest.Quote(reason)+`,"stop_sequence":null}`+usage+`}`),
 		event("message_stop", `{"type":"message_stop"}`),
 	}
 }
@@ -121,7 +112,7 @@ func join(parts ...[]string) (out []string) {
 
 func textDeltas(pieces []string) (out []string) {
 	for _, p := range pieces {
-		out = append(out, `{"type":"text_delta","text":`+quote(p)+`}`)
+		out = append(out, `{"type":"text_delta","text":`+llmtest.Quote(p)+`}`)
 	}
 	return out
 }
@@ -137,14 +128,14 @@ func silent(s string) []string {
 func thinking(thought, said string) []string {
 	return join([]string{start(firstUsage)},
 		block(0, `{"type":"thinking","thinking":"","signature":""}`,
-			`{"type":"thinking_delta","thinking":`+quote(thought)+`}`, `{"type":"signature_delta","signature":"c2ln+/="}`),
+			`{"type":"thinking_delta","thinking":`+llmtest.Quote(thought)+`}`, `{"type":"signature_delta","signature":"c2ln+/="}`),
 		block(1, `{"type":"text","text":""}`, textDeltas([]string{said})...), end("end_turn", lastUsage))
 }
 
 func tool(id, name string, pieces ...string) []string {
 	deltas := []string{`{"type":"input_json_delta","partial_json":""}`}
 	for _, p := range pieces {
-		deltas = append(deltas, `{"type":"input_json_delta","partial_json":`+quote(p)+`}`)
+		deltas = append(deltas, `{"type":"input_json_delta","partial_json":`+llmtest.Quote(p)+`}`)
 	}
 	return join([]string{start(firstUsage)},
 		block(0, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, id, name), deltas...), end("tool_use", lastUsage))

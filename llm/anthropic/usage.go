@@ -1,11 +1,13 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/wire"
 )
 
 // counts is a usage object. A field that is absent was not reported, which is
@@ -47,7 +49,7 @@ func (u *usage) merge(raw json.RawMessage, final bool) error {
 	}
 	var c counts
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return malformedf("usage: %v", err)
+		return wire.Malformedf("usage: %v", err)
 	}
 	u.Input = orElsePtr(c.Input, u.Input)
 	u.CacheRead = orElsePtr(c.CacheRead, u.CacheRead)
@@ -55,7 +57,7 @@ func (u *usage) merge(raw json.RawMessage, final bool) error {
 	u.CacheDetail = orElsePtr(c.CacheDetail, u.CacheDetail)
 	u.Output = orElsePtr(c.Output, u.Output)
 	u.OutputDetail = orElsePtr(c.OutputDetail, u.OutputDetail)
-	u.Tier, u.Speed, u.Geo = orElse(c.Tier, u.Tier), orElse(c.Speed, u.Speed), orElse(c.Geo, u.Geo)
+	u.Tier, u.Speed, u.Geo = cmp.Or(c.Tier, u.Tier), cmp.Or(c.Speed, u.Speed), cmp.Or(c.Geo, u.Geo)
 	if c.ServerTools != nil {
 		u.ServerTools = c.ServerTools
 	}
@@ -132,14 +134,14 @@ func (u *usage) partialUsage() *costs.Usage {
 func (a *answer) finalUsage() costs.Usage {
 	b, covered := a.usage.buckets()
 	if !covered {
-		a.warn("cache writes without a lifetime counted as five minutes")
+		a.Warn("cache writes without a lifetime counted as five minutes")
 	}
 	if a.usage.final {
 		return b
 	}
-	a.warn("no final usage reported: estimated")
+	a.Warn("no final usage reported: estimated")
 	b.Source = costs.Estimated
-	b.Output = max(b.Output, llm.EstimateText(a.allowed.Received()))
+	b.Output = max(b.Output, llm.EstimateText(a.Allowed.Received()))
 	if a.usage.Input == nil {
 		b.Input = llm.Estimate(a.request)
 	}

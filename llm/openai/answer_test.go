@@ -13,6 +13,7 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/llm/openai"
 	"parley/transcript"
 )
@@ -52,7 +53,7 @@ func TestThinkingIsFoundUnderAnyName(t *testing.T) { // E01, TX08
 				chunks = append(chunks, chunk(d, "null"))
 			}
 			chunks = append(chunks, chunk(`{"content":"said"}`, `"stop"`))
-			resp, _, err := ask(t, newModel(t, serve(t, answer(chunks...)), openai.Options{}), greeting())
+			resp, _, err := llmtest.Ask(t, newModel(t, serve(t, answer(chunks...)), openai.Options{}), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +89,7 @@ func TestUsageOfGroq(t *testing.T) {
 		"a field without it":      {[]string{data(`{"id":"x","model":"m","choices":[],"x_groq":{"id":"r"}}`), usageChunk(`{"prompt_tokens":900,"completion_tokens":5}`)}, 900},
 		"a field of another sort": {[]string{data(`{"id":"x","model":"m","choices":[],"x_groq":"r"}`), usageChunk(`{"prompt_tokens":900,"completion_tokens":5}`)}, 900},
 	} {
-		resp, _, err := ask(t, newModel(t, serve(t, answer(append([]string{chunk(`{"content":"a"}`, `"stop"`)}, c.chunks...)...)), openai.Options{}), greeting())
+		resp, _, err := llmtest.Ask(t, newModel(t, serve(t, answer(append([]string{chunk(`{"content":"a"}`, `"stop"`)}, c.chunks...)...)), openai.Options{}), greeting())
 		if err != nil || resp.Usage.Input != c.want || resp.Usage.Output != 5 || resp.Usage.Source != costs.Reported {
 			t.Errorf("%s: %+v, %v", name, resp, err)
 		}
@@ -136,7 +137,7 @@ func TestUsageBecomesDisjointBuckets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			resp, _, err := ask(t, newModel(t, serve(t, answer(chunk(`{"content":"a"}`, `"stop"`), usageChunk(c.usage))), openai.Options{}), greeting())
+			resp, _, err := llmtest.Ask(t, newModel(t, serve(t, answer(chunk(`{"content":"a"}`, `"stop"`), usageChunk(c.usage))), openai.Options{}), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +155,7 @@ func TestUsageThatComesWithEveryChunkCountsOnce(t *testing.T) {
 		return data(fmt.Sprintf(`{"id":"x","model":"m","choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":10,"completion_tokens":%d}}`, n))
 	}
 	s := serve(t, answer(running(1), running(2), running(3), chunk(`{}`, `"stop"`)))
-	resp, _, err := ask(t, newModel(t, s, openai.Options{}), greeting())
+	resp, _, err := llmtest.Ask(t, newModel(t, s, openai.Options{}), greeting())
 	if err != nil || resp.Usage.Output != 3 || resp.Usage.Input != 10 {
 		t.Errorf("%+v, %v", resp, err)
 	}
@@ -194,8 +195,8 @@ func TestToolCallsAreFoundHoweverTheyAreNumbered(t *testing.T) {
 		for _, reason := range []string{"tool_calls", "stop"} { // some servers say stop
 			t.Run(c.name+", "+reason, func(t *testing.T) {
 				t.Parallel()
-				chunks := append(slices.Clone(c.chunks), chunk(`{}`, quote(reason)))
-				resp, _, err := ask(t, newModel(t, serve(t, answer(chunks...)), openai.Options{}), greeting())
+				chunks := append(slices.Clone(c.chunks), chunk(`{}`, llmtest.Quote(reason)))
+				resp, _, err := llmtest.Ask(t, newModel(t, serve(t, answer(chunks...)), openai.Options{}), greeting())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -240,8 +241,8 @@ func TestEveryFinishReasonHasAnEnd(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, answer(chunk(c.delta, "null"), chunk(`{}`, quote(c.reason)), usageChunk(usage)))
-			resp, warnings, err := ask(t, newModel(t, s, openai.Options{}), greeting())
+			s := serve(t, answer(chunk(c.delta, "null"), chunk(`{}`, llmtest.Quote(c.reason)), usageChunk(usage)))
+			resp, warnings, err := llmtest.Ask(t, newModel(t, s, openai.Options{}), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +279,7 @@ func TestStrangeEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := ask(t, newModel(t, serve(t, c.answer), openai.Options{}), greeting())
+			_, _, err := llmtest.Ask(t, newModel(t, serve(t, c.answer), openai.Options{}), greeting())
 			if fault, ok := errors.AsType[*llm.Error](err); !ok || fault.Kind != c.want || !fault.Sent {
 				t.Errorf("%+v", err)
 			}
@@ -290,7 +291,7 @@ func TestStrangeEnds(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`{"error":{"message":"no money","type":"insufficient_quota","code":"insufficient_quota"}}`))
 		})
-		_, _, err := ask(t, newModel(t, s, openai.Options{}), greeting())
+		_, _, err := llmtest.Ask(t, newModel(t, s, openai.Options{}), greeting())
 		if fault, ok := errors.AsType[*llm.Error](err); !ok || fault.Kind != llm.Quota || fault.Retryable() {
 			t.Errorf("%+v", err)
 		}
@@ -298,7 +299,7 @@ func TestStrangeEnds(t *testing.T) {
 	t.Run("a server that leaves out [DONE]", func(t *testing.T) {
 		t.Parallel()
 		whole := text("ab")
-		resp, _, err := ask(t, newModel(t, serve(t, whole[:len(whole)-1]), openai.Options{}), greeting())
+		resp, _, err := llmtest.Ask(t, newModel(t, serve(t, whole[:len(whole)-1]), openai.Options{}), greeting())
 		if err != nil || resp.Usage.Source != costs.Reported {
 			t.Errorf("%+v, %v", resp, err)
 		}
@@ -318,13 +319,13 @@ func TestReasoningGoesBackWithItsSignature(t *testing.T) { // E04
 	), text("ok"))
 	m := newModel(t, s, openai.Options{})
 	r := greeting()
-	resp, _, err := ask(t, m, r)
+	resp, _, err := llmtest.Ask(t, m, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := resp.Message.Calls()[0].ID
 	r.Messages = append(r.Messages, resp.Message, said(transcript.Tool, transcript.ToolResult{ToolCallID: id, Content: "seen"}))
-	if _, _, err := ask(t, m, r); err != nil {
+	if _, _, err := llmtest.Ask(t, m, r); err != nil {
 		t.Fatal(err)
 	}
 	var sent, want any
@@ -334,7 +335,7 @@ func TestReasoningGoesBackWithItsSignature(t *testing.T) { // E04
 	err = json.Unmarshal([]byte(`{"role":"assistant","reasoning_content":"so","reasoning_details":[
 		{"type":"reasoning.text","text":"a<b","index":0,"format":"anthropic-claude-v1","signature":"sig"},
 		{"type":"reasoning.encrypted","data":"ENC","index":1}],
-		"tool_calls":[{"id":`+quote(id)+`,"type":"function","function":{"name":"look","arguments":"{}"},"extra_content":{"google":{"thought_signature":"TS"}}}]}`), &want)
+		"tool_calls":[{"id":`+llmtest.Quote(id)+`,"type":"function","function":{"name":"look","arguments":"{}"},"extra_content":{"google":{"thought_signature":"TS"}}}]}`), &want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +350,7 @@ func TestReasoningGoesBackWithItsSignature(t *testing.T) { // E04
 	}
 
 	for name, other := range map[string]openai.Options{"another model": {Model: "other"}, "a server that refuses it": {DropReasoning: true}} {
-		if _, _, err := ask(t, newModel(t, s, other), r); err != nil {
+		if _, _, err := llmtest.Ask(t, newModel(t, s, other), r); err != nil {
 			t.Fatal(err)
 		}
 		if raw := string(s.last().Messages[1]); strings.Contains(raw, "reasoning") || !strings.Contains(raw, id) {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,65 +13,37 @@ import (
 
 // base is a model apart from its protocol.
 type base struct {
+	wire.Client
+
 	o        Options
-	info     llm.Info
-	limits   wire.Limits
 	isOpenAI bool // at OpenAI itself
-	endpoint string
-	header   http.Header
 }
 
 // newBase checks o. method is what the protocol adds to the base URL.
 func newBase(o Options, method string) (base, error) {
-	if o.BaseURL == "" {
-		o.BaseURL = DefaultBaseURL
-	}
+	o.BaseURL = cmp.Or(o.BaseURL, DefaultBaseURL)
 	own := strings.TrimRight(o.BaseURL, "/") == strings.TrimRight(DefaultBaseURL, "/")
-	if own {
-		o.PromptCacheKey = true
-	}
-	for _, required := range []struct{ name, value string }{
-		{"provider", o.Provider}, {"model", o.Model},
-	} {
-		if required.value == "" {
-			return base{}, fmt.Errorf("openai model: %s: required", required.name)
-		}
-	}
-	if own && o.APIKey == "" {
-		return base{}, fmt.Errorf("openai model: api key: required")
-	}
-	endpoint, err := llm.Endpoint(o.BaseURL, method)
-	if err != nil {
-		return base{}, fmt.Errorf("openai model: base url: %w", err)
-	}
-	b := base{
-		o: o, info: o.Info, isOpenAI: own, endpoint: endpoint, header: http.Header{},
-		limits: wire.Limits{FirstByte: o.FirstByteTimeout, Idle: o.IdleTimeout, Total: o.TotalTimeout},
-	}
-	if b.info.Window == 0 {
-		b.info = llm.Lookup(o.Model)
-	}
+	o.PromptCacheKey = o.PromptCacheKey || own
+	header := http.Header{}
 	if o.APIKey != "" {
-		b.header.Set("Authorization", "Bearer "+o.APIKey)
+		header.Set("Authorization", "Bearer "+o.APIKey)
 	}
-	for name, value := range o.Headers {
-		b.header.Set(name, value)
+	c, err := wire.NewClient(wire.Setup{
+		Provider: o.Provider, Model: o.Model, APIKey: o.APIKey, BaseURL: o.BaseURL, Headers: o.Headers, HTTPClient: o.HTTPClient,
+		FirstByteTimeout: o.FirstByteTimeout, IdleTimeout: o.IdleTimeout, TotalTimeout: o.TotalTimeout, Info: o.Info,
+	}, method, header)
+	if err == nil && own && o.APIKey == "" {
+		err = wire.ErrNoKey
 	}
-	return b, nil
+	if err != nil {
+		return base{}, fmt.Errorf("openai model: %w", err)
+	}
+	return base{Client: c, o: o, isOpenAI: own}, nil
 }
-
-// Provider is the operator's name for the provider.
-func (b *base) Provider() string { return b.o.Provider }
-
-// Name is the model's name as the provider knows it.
-func (b *base) Name() string { return b.o.Model }
 
 // pictureDetail bounds what a picture costs: "high" is scaled down to about 3,000
 // tokens, while "auto" takes a telephone's photo as it is, at 14,000.
 const pictureDetail = "high"
-
-// Info is what the model can take and give.
-func (b *base) Info() llm.Info { return b.info }
 
 // tier is the service tier to ask for. A request at OpenAI that names none is
 // served in the tier that the project is set to, which may cost a multiple of
@@ -83,24 +56,20 @@ func (b *base) tier() string {
 	return ""
 }
 
-// maxTokens is what r asks for, but no more than the model gives.
-func (b *base) maxTokens(r llm.Request) int {
-	switch {
-	case r.MaxTokens <= 0:
-		return b.info.MaxOutput
-	case b.info.MaxOutput > 0:
-		return min(r.MaxTokens, b.info.MaxOutput)
-	default:
-		return r.MaxTokens
+// post sends a request: settings, and last, under key, the items, of which there must be
+// some.
+func (b *base) post(x *wire.Exchange, settings any, key string, items []json.RawMessage) *llm.Error {
+	if len(items) == 0 {
+		return &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
 	}
-}
-
-func (b *base) secrets() []string {
-	secrets := []string{b.o.APIKey}
-	for _, value := range b.o.Headers {
-		secrets = append(secrets, value)
+	body, err := join(settings, key, items)
+	if err != nil {
+		return &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
 	}
-	return secrets
+	if err := b.Post(x, body); err != nil {
+		return x.Fault(err)
+	}
+	return nil
 }
 
 // join is a request body: settings, and last, under key, the items, byte for

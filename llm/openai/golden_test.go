@@ -79,10 +79,10 @@ func conversations(blocks ...string) []conversation {
 }
 
 // bodyOf is what the model that open makes sends for c.
-func bodyOf(t *testing.T, c conversation, answer []string, open func(*server) llm.Model) []byte {
+func bodyOf(t *testing.T, c conversation, answer []string, open func(server) llm.Model) []byte {
 	t.Helper()
 	s := serve(t, answer)
-	if _, _, err := ask(t, open(s), c.r); err != nil {
+	if _, _, err := llmtest.Ask(t, open(s), c.r); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(s.body(0).raw)
@@ -90,12 +90,12 @@ func bodyOf(t *testing.T, c conversation, answer []string, open func(*server) ll
 
 func chatBody(t *testing.T, c conversation) []byte {
 	t.Helper()
-	return bodyOf(t, c, text("ok"), func(s *server) llm.Model { return newModel(t, s, c.o) })
+	return bodyOf(t, c, text("ok"), func(s server) llm.Model { return newModel(t, s, c.o) })
 }
 
 func responsesBody(t *testing.T, c conversation) []byte {
 	t.Helper()
-	return bodyOf(t, c, respond(saying(0, "ok")), func(s *server) llm.Model { return newResponses(t, s, c.o) })
+	return bodyOf(t, c, respond(saying(0, "ok")), func(s server) llm.Model { return newResponses(t, s, c.o) })
 }
 
 func TestBodiesOfRequestsStayAsTheyAre(t *testing.T) {

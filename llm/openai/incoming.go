@@ -9,7 +9,7 @@ import (
 // incoming is what both protocols know of an answer that is being received:
 // what was asked, who answers, and what it used.
 type incoming struct {
-	sink
+	wire.Sink
 	request         llm.Request
 	provider, model string
 
@@ -19,23 +19,7 @@ type incoming struct {
 
 // newIncoming is the answer to r before its first byte.
 func (b *base) newIncoming(r llm.Request, yield func(llm.Event, error) bool) incoming {
-	return incoming{sink: sink{yield: yield, allowed: wire.NewAllowance(b.maxTokens(r))}, request: r, provider: b.o.Provider, model: b.o.Model}
-}
-
-// conclude yields what the exchange came to: the answer, or the fault together
-// with what had been received. Both are nil when the consumer stopped.
-func (a *incoming) conclude(resp *llm.Response, fault *llm.Error) {
-	switch {
-	case a.stopped:
-	case fault != nil:
-		fault.Provider, fault.Model = a.provider, a.model
-		fault.Visible, fault.Received = a.visible, a.allowed.Received()
-		fault.RequestID = firstOf(fault.RequestID, a.id)
-		fault.Usage = a.partialUsage()
-		a.yield(llm.Event{}, fault)
-	default:
-		a.yield(llm.Event{Type: llm.Complete, Response: resp}, nil)
-	}
+	return incoming{Sink: b.NewSink(r, yield), request: r, provider: b.Provider(), model: b.Name()}
 }
 
 // finalUsage is the usage of a finished answer; estimated when the server sent none.
@@ -44,8 +28,8 @@ func (a *incoming) finalUsage() costs.Usage {
 	if a.usage != nil && a.usage.Prompt+a.usage.Completion > 0 {
 		u = a.usage.buckets()
 	} else {
-		a.warn("no usage reported: estimated")
-		u = costs.Usage{Input: llm.Estimate(a.request), Output: llm.EstimateText(a.allowed.Received()), Source: costs.Estimated}
+		a.Warn("no usage reported: estimated")
+		u = costs.Usage{Input: llm.Estimate(a.request), Output: llm.EstimateText(a.Allowed.Received()), Source: costs.Estimated}
 	}
 	u.Tier = a.tier
 	return u

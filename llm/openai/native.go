@@ -60,14 +60,6 @@ func marshalUnescaped(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// nativeBlocks is what the provider really said, if it was this model there.
-func (b *base) nativeBlocks(h transcript.Message) []json.RawMessage {
-	if n := h.Native; n != nil && n.Provider == b.o.Provider && n.Model == b.o.Model {
-		return n.Blocks
-	}
-	return nil
-}
-
 // itemType tells the blocks of the two protocols apart, which a history holds
 // both of when its provider has been moved from one to the other: every item
 // of Responses has a type, and no message of Chat Completions has.

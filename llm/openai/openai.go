@@ -71,26 +71,18 @@ func New(o Options) (*Model, error) {
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		a := &answer{incoming: m.newIncoming(r, yield)}
-		a.conclude(m.run(ctx, r, a))
+		resp, fault := m.run(ctx, r, a)
+		a.Conclude(resp, fault, a.id, a.partialUsage())
 	}
 }
 
 // run makes the exchange and feeds a. Both results are nil when the consumer
 // stopped.
 func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Response, *llm.Error) {
-	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
+	x := m.Begin(ctx)
 	defer x.End()
-
-	messages := m.messages(r)
-	if len(messages) == 0 {
-		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
-	}
-	body, err := join(m.settings(r), "messages", messages)
-	if err != nil {
-		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
-	}
-	if err := x.Post(m.endpoint, m.header, body); err != nil {
-		return nil, x.Fault(err)
+	if fault := m.post(x, m.settings(r), "messages", m.messages(r)); fault != nil {
+		return nil, fault
 	}
 	for e, err := range x.Events() {
 		if err == nil {
@@ -107,10 +99,10 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 			return nil, x.ReportedFault(e.Data)
 		}
 		if err = a.apply(e.Data); err == nil {
-			err = a.allowed.Err()
+			err = a.Allowed.Err()
 		}
 		switch {
-		case a.stopped:
+		case a.Stopped:
 			return nil, nil
 		case err != nil:
 			return nil, x.Fault(err)
@@ -131,11 +123,11 @@ func (m *Model) finishStream(x *wire.Exchange, a *answer) (*llm.Response, *llm.E
 	case a.finishReason == "error":
 		return nil, x.ProtocolFault(llm.Server, "the provider stopped with an error")
 	case !a.isDone():
-		return nil, x.Fault(malformedf("the stream ends without a finish reason"))
+		return nil, x.Fault(wire.Malformedf("the stream ends without a finish reason"))
 	}
 	resp, err := a.response(x.RequestID())
 	switch {
-	case a.stopped:
+	case a.Stopped:
 		return nil, nil
 	case err != nil:
 		return nil, x.Fault(err)

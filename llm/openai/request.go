@@ -1,13 +1,11 @@
 package openai
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"parley/llm"
-	"parley/llm/wire"
 	"parley/transcript"
 )
 
@@ -62,16 +60,16 @@ type chatImage struct {
 }
 
 func (m *Model) settings(r llm.Request) chatSettings {
-	s := chatSettings{Model: m.o.Model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}, ServiceTier: m.tier()}
-	if limit := m.maxTokens(r); m.o.LegacyMaxTokens {
+	s := chatSettings{Model: m.Name(), Stream: true, StreamOptions: streamOptions{IncludeUsage: true}, ServiceTier: m.tier()}
+	if limit := m.MaxTokens(r); m.o.LegacyMaxTokens {
 		s.MaxTokens = limit
 	} else {
 		s.MaxCompletionTokens = limit
 	}
-	if m.info.Sampling {
+	if m.Info().Sampling {
 		s.Temperature, s.TopP = r.Temperature, r.TopP
 	}
-	if m.info.Effort {
+	if m.Info().Effort {
 		s.ReasoningEffort = r.Effort
 	}
 	if m.o.PromptCacheKey {
@@ -116,52 +114,20 @@ func (m *Model) messages(r llm.Request) []json.RawMessage {
 // encodeNonAssistant is a user or tool message: first one message for each result, then
 // one with everything else.
 func (m *Model) encodeNonAssistant(h transcript.Message) []json.RawMessage {
-	var out []json.RawMessage
-	var parts []chatPart
-	var words []string
-	text := func(s string) {
-		if s != "" {
-			words = append(words, s)
-			parts = append(parts, chatPart{Type: "text", Text: s})
-		}
-	}
-	image := func(url, detail string) {
-		parts = append(parts, chatPart{Type: "image_url", ImageURL: &chatImage{URL: url, Detail: detail}})
-	}
-	for _, p := range h.Parts {
-		switch p := p.(type) {
-		case transcript.Text:
-			text(p.Text)
-		case transcript.ToolResult:
-			out = append(out, marshalObject(chatMessage{Role: "tool", ToolCallID: wire.SafeID(p.ToolCallID), Content: p.Content}))
-		case transcript.Binary:
-			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
-				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), pictureDetail)
-			} else {
-				text(wire.Mention(p))
-			}
-		case transcript.ImageURL:
-			if m.info.Vision {
-				image(p.URL, p.Detail)
-			} else {
-				text("[picture: " + p.URL + "]")
-			}
-		}
-	}
-	switch {
-	case len(parts) == 0:
-	case len(words) == len(parts): // small servers take only a string
-		out = append(out, marshalObject(chatMessage{Role: "user", Content: strings.Join(words, "\n")}))
-	default:
-		out = append(out, marshalObject(chatMessage{Role: "user", Content: parts}))
-	}
-	return out
+	return m.encodeParts(h, partForm{
+		result: func(id, content string) any { return chatMessage{Role: "tool", ToolCallID: id, Content: content} },
+		text:   func(s string) any { return chatPart{Type: "text", Text: s} },
+		image: func(url, detail string) any {
+			return chatPart{Type: "image_url", ImageURL: &chatImage{URL: url, Detail: detail}}
+		},
+		message: func(content any) any { return chatMessage{Role: "user", Content: content} },
+	})
 }
 
 // encodeAssistant is what the model said: in the provider's own words when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
 func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
-	if n := m.nativeBlocks(h); len(n) == 1 && itemType(n[0]) == "" {
+	if n, _ := m.NativeBlocks(h); len(n) == 1 && itemType(n[0]) == "" {
 		raw := n[0]
 		if m.o.DropReasoning {
 			raw = withoutReasoning(raw)

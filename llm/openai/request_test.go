@@ -1,81 +1,40 @@
 package openai_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/llm/openai"
 	"parley/transcript"
 )
 
-// server answers each request and keeps the bodies and heads.
-type server struct {
-	*httptest.Server
-	mu      sync.Mutex // guards what follows
-	bodies  []body
-	headers []http.Header
-	paths   []string
-}
+// server answers each request with the next of some answers, and keeps all requests.
+type server struct{ *llmtest.Recorder[body] }
 
-// serve answers with the next of answers, or the last one.
-func serve(t *testing.T, answers ...[]string) *server {
+func serve(t *testing.T, answers ...[]string) server {
 	t.Helper()
-	n := 0
-	var mu sync.Mutex
-	return serveFunc(t, func(w http.ResponseWriter) {
-		mu.Lock()
-		n++
-		answer := answers[min(n, len(answers))-1]
-		mu.Unlock()
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("X-Request-Id", "req_7")
-		_, _ = io.WriteString(w, strings.Join(answer, ""))
-	})
+	return server{llmtest.Record[body](t, llmtest.Streams("X-Request-Id", answers...))}
 }
 
-func serveFunc(t *testing.T, answer func(http.ResponseWriter)) *server {
+func (s server) body(n int) body {
+	one := s.Requests()[n]
+	one.Body.raw = one.Raw
+	return one.Body
+}
+
+func serveFunc(t *testing.T, answer func(http.ResponseWriter)) server {
 	t.Helper()
-	s := &server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := io.ReadAll(r.Body)
-		var b body
-		if err == nil {
-			err = json.Unmarshal(raw, &b)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		b.raw = string(raw)
-		s.mu.Lock()
-		s.bodies, s.headers, s.paths = append(s.bodies, b), append(s.headers, r.Header), append(s.paths, r.URL.Path)
-		s.mu.Unlock()
-		answer(w)
-	}))
-	t.Cleanup(s.Close)
-	return s
+	return server{llmtest.Record[body](t, func(_ int, w http.ResponseWriter) { answer(w) })}
 }
 
-func (s *server) body(n int) body {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bodies[n]
-}
-
-func (s *server) last() body {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bodies[len(s.bodies)-1]
-}
+func (s server) last() body { return s.body(len(s.Requests()) - 1) }
 
 // body is a request body.
 type body struct {
@@ -92,7 +51,7 @@ type body struct {
 	StreamOpt json.RawMessage   `json:"stream_options"`
 }
 
-func newModel(t *testing.T, s *server, o openai.Options) *openai.Model {
+func newModel(t *testing.T, s server, o openai.Options) *openai.Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -107,20 +66,6 @@ func newModel(t *testing.T, s *server, o openai.Options) *openai.Model {
 	return m
 }
 
-func ask(t *testing.T, m llm.Model, r llm.Request) (resp *llm.Response, warnings []string, fault error) {
-	t.Helper()
-	for e, err := range m.Stream(context.WithoutCancel(t.Context()), r) {
-		if err != nil {
-			return nil, warnings, err
-		}
-		if e.Type == llm.Warning {
-			warnings = append(warnings, e.Text)
-		}
-		resp = e.Response
-	}
-	return resp, warnings, nil
-}
-
 func said(role transcript.Role, parts ...transcript.Part) transcript.Message {
 	return transcript.Message{Role: role, Parts: parts}
 }
@@ -130,7 +75,7 @@ func words(s string) transcript.Part { return transcript.Text{Text: s} }
 func TestMessagesAreWrittenAsTheProtocolHasThem(t *testing.T) { // F16, conflict 23
 	t.Parallel()
 	s := serve(t, text("ok"))
-	_, _, err := ask(t, newModel(t, s, openai.Options{}), llm.Request{
+	_, _, err := llmtest.Ask(t, newModel(t, s, openai.Options{}), llm.Request{
 		System: []llm.SystemBlock{{Text: "one", Cache: true}, {}, {Text: "two"}},
 		Messages: []transcript.Message{
 			said(transcript.User, words("hi"), words("there <b>")),
@@ -201,7 +146,7 @@ func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
 			t.Parallel()
 			s := serve(t, text("ok"))
 			c.r.Messages = greeting().Messages
-			if _, _, err := ask(t, newModel(t, s, c.o), c.r); err != nil {
+			if _, _, err := llmtest.Ask(t, newModel(t, s, c.o), c.r); err != nil {
 				t.Fatal(err)
 			}
 			b := s.body(0)
@@ -212,8 +157,8 @@ func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
 				return fmt.Sprint(*f)
 			}
 			got := fmt.Sprintf("%d %d %s %s %s %s %s", b.Max, b.OldMost, b.Effort, number(b.Temp), number(b.TopP), b.CacheKey, b.Choice)
-			if got != c.want || strings.Contains(b.raw, "tokens\":0") || string(b.StreamOpt) != `{"include_usage":true}` || s.paths[0] != "/api/v1/chat/completions" {
-				t.Errorf("got  %q\nwant %q\n%s %s", got, c.want, b.StreamOpt, s.paths)
+			if got != c.want || strings.Contains(b.raw, "tokens\":0") || string(b.StreamOpt) != `{"include_usage":true}` || s.Requests()[0].Path != "/api/v1/chat/completions" {
+				t.Errorf("got  %q\nwant %q\n%s %s", got, c.want, b.StreamOpt, s.Requests()[0].Path)
 			}
 		})
 	}
@@ -229,10 +174,10 @@ func TestNothingComesFromTheEnvironment(t *testing.T) {
 	}
 	for _, key := range []string{"", "key"} {
 		s := serve(t, text("ok"))
-		if _, _, err := ask(t, newModel(t, s, openai.Options{APIKey: key, Headers: map[string]string{"X-Title": "parley"}}), greeting()); err != nil {
+		if _, _, err := llmtest.Ask(t, newModel(t, s, openai.Options{APIKey: key, Headers: map[string]string{"X-Title": "parley"}}), greeting()); err != nil {
 			t.Fatal(err)
 		}
-		h := s.headers[0]
+		h := s.Requests()[0].Header
 		want := ""
 		if key != "" {
 			want = "Bearer key"

@@ -32,26 +32,18 @@ func NewResponses(o Options) (*Responses, error) {
 func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		a := &responsesAnswer{incoming: m.newIncoming(r, yield)}
-		a.conclude(m.run(ctx, r, a))
+		resp, fault := m.run(ctx, r, a)
+		a.Conclude(resp, fault, a.id, a.partialUsage())
 	}
 }
 
 // run makes the exchange and feeds a. Both results are nil when the consumer
 // stopped.
 func (m *Responses) run(ctx context.Context, r llm.Request, a *responsesAnswer) (*llm.Response, *llm.Error) {
-	x := wire.Begin(ctx, m.o.HTTPClient, m.limits, m.secrets()...)
+	x := m.Begin(ctx)
 	defer x.End()
-
-	input := m.input(r)
-	if len(input) == 0 {
-		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
-	}
-	body, err := join(m.settings(r), "input", input)
-	if err != nil {
-		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
-	}
-	if err := x.Post(m.endpoint, m.header, body); err != nil {
-		return nil, x.Fault(err)
+	if fault := m.post(x, m.settings(r), "input", m.input(r)); fault != nil {
+		return nil, fault
 	}
 	for sent, err := range x.Events() {
 		if err == nil {
@@ -71,10 +63,10 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *responsesAnswer) 
 			return nil, reportedFault(x, sent.Data)
 		}
 		if err = a.apply(e); err == nil {
-			err = a.allowed.Err()
+			err = a.Allowed.Err()
 		}
 		switch {
-		case a.stopped:
+		case a.Stopped:
 			return nil, nil
 		case err != nil:
 			return nil, x.Fault(err)
@@ -98,7 +90,7 @@ func (a *responsesAnswer) finishStream(x *wire.Exchange) (*llm.Response, *llm.Er
 	}
 	resp, err := a.response(x.RequestID())
 	switch {
-	case a.stopped:
+	case a.Stopped:
 		return nil, nil
 	case err != nil:
 		return nil, x.Fault(err)

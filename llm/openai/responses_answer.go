@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
 
 	"parley/llm"
+	"parley/llm/wire"
 	"parley/transcript"
 )
 
@@ -14,7 +16,7 @@ func (a *responsesAnswer) response(requestID string) (*llm.Response, error) {
 	a.closeText()
 	reason := a.finishReason()
 	m := transcript.Message{
-		Role: transcript.Assistant, Model: firstOf(a.reported, a.model),
+		Role: transcript.Assistant, Model: cmp.Or(a.reported, a.model),
 		Native: &transcript.Native{Provider: a.provider, Model: a.model},
 	}
 	for _, it := range a.items {
@@ -29,11 +31,11 @@ func (a *responsesAnswer) response(requestID string) (*llm.Response, error) {
 			}
 		case "function_call":
 			if it.name == "" {
-				return nil, malformedf("tool call without a name")
+				return nil, wire.Malformedf("tool call without a name")
 			}
 			whole := transcript.ToolCall{ID: it.callID, Name: it.name, Input: it.input(), Finished: a.isComplete(it)}
 			if whole.Finished {
-				a.emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &whole})
+				a.Emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &whole})
 			}
 			m.Parts = append(m.Parts, whole)
 		}
@@ -43,7 +45,7 @@ func (a *responsesAnswer) response(requestID string) (*llm.Response, error) {
 	}
 	m.Parts = append(m.Parts, transcript.Finish{Reason: reason, Time: time.Now().UTC()})
 	return &llm.Response{
-		Message: m, Finish: reason, Usage: a.finalUsage(), Model: m.Model, RequestID: firstOf(requestID, a.id),
+		Message: m, Finish: reason, Usage: a.finalUsage(), Model: m.Model, RequestID: cmp.Or(requestID, a.id),
 	}, nil
 }
 
@@ -61,10 +63,10 @@ func (a *responsesAnswer) finishReason() transcript.FinishReason {
 		case "max_output_tokens", "max_tokens":
 			return transcript.MaxTokens
 		case "content_filter":
-			a.warn("the provider's content filter stopped the answer")
+			a.Warn("the provider's content filter stopped the answer")
 			return transcript.Refusal
 		default:
-			a.warn("incomplete for an unknown reason %.40q", a.reason)
+			a.Warn("incomplete for an unknown reason %.40q", a.reason)
 		}
 	}
 	refused := false

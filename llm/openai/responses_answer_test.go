@@ -12,6 +12,7 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/llm/openai"
 	"parley/transcript"
 )
@@ -108,7 +109,7 @@ func TestCallsWithoutNamesAndNumbersStayApart(t *testing.T) {
 		stream[i] = strings.NewReplacer(`"output_index":0,`, "", `"fc_a"`, fmt.Sprintf(`"a%d"`, i), `"fc_b"`, fmt.Sprintf(`"b%d"`, i)).Replace(stream[i])
 	}
 	for name, s := range map[string][]string{"announced": stream, "not announced": without(stream, "response.output_item.added")} {
-		resp, _, err := ask(t, newResponses(t, serve(t, s), openai.Options{}), greeting())
+		resp, _, err := llmtest.Ask(t, newResponses(t, serve(t, s), openai.Options{}), greeting())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestThinkingOfTwoSourcesCountsOnce(t *testing.T) { // TX08
 		done(0, item),
 	}}
 	for name, stream := range map[string][]string{"with deltas": respond(both, saying(1, "ok")), "without": respond(output{item, both.events[3:]}, saying(1, "ok"))} {
-		resp, _, err := ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
+		resp, _, err := llmtest.Ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestEveryEndOfAResponseHasAReason(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			resp, warnings, err := ask(t, newResponses(t, serve(t, c.answer), openai.Options{}), greeting())
+			resp, warnings, err := llmtest.Ask(t, newResponses(t, serve(t, c.answer), openai.Options{}), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +238,7 @@ func TestFailuresOfAResponseAreNamed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := ask(t, newResponses(t, serve(t, c.answer), openai.Options{}), greeting())
+			_, _, err := llmtest.Ask(t, newResponses(t, serve(t, c.answer), openai.Options{}), greeting())
 			fault, ok := errors.AsType[*llm.Error](err)
 			if !ok || fault.Kind != c.want || !fault.Sent || fault.Status != http.StatusOK {
 				t.Fatalf("%+v", err)
@@ -249,7 +250,7 @@ func TestFailuresOfAResponseAreNamed(t *testing.T) {
 	}
 	t.Run("and what they cost is told", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := ask(t, newResponses(t, serve(t, failed("server_error")), openai.Options{}), greeting())
+		_, _, err := llmtest.Ask(t, newResponses(t, serve(t, failed("server_error")), openai.Options{}), greeting())
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok || fault.Usage == nil || fault.Usage.Output != 9 || fault.Usage.CacheRead != 20 || !fault.Visible || fault.Received != 1 || fault.Retryable() {
 			t.Errorf("%+v", fault)
@@ -271,12 +272,12 @@ func TestUsageOfResponsesBecomesDisjointBuckets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			stream := spoiled(ending("completed", `"usage":`+c.usage, saying(0, "a")), `"service_tier":"default"`, `"service_tier":`+quote(c.tier))
-			stream[0] = strings.Replace(stream[0], `"service_tier":`+quote(c.tier), `"service_tier":"auto"`, 1)
+			stream := spoiled(ending("completed", `"usage":`+c.usage, saying(0, "a")), `"service_tier":"default"`, `"service_tier":`+llmtest.Quote(c.tier))
+			stream[0] = strings.Replace(stream[0], `"service_tier":`+llmtest.Quote(c.tier), `"service_tier":"auto"`, 1)
 			if c.tier == "" {
 				stream = spoiled(stream, `"service_tier":"auto"`, `"service_tier":null`)
 			}
-			resp, _, err := ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
+			resp, _, err := llmtest.Ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
 			if err != nil {
 				t.Fatal(err)
 			}

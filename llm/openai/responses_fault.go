@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -38,7 +39,7 @@ func reportedFault(x *wire.Exchange, raw []byte) *llm.Error {
 	}
 	if json.Unmarshal(raw, &named) == nil {
 		if kind, ok := kindOfCode(named.Error.Code); ok {
-			return x.ProtocolFault(kind, firstOf(named.Error.Message, named.Error.Code))
+			return x.ProtocolFault(kind, cmp.Or(named.Error.Message, named.Error.Code))
 		}
 	}
 	return x.ReportedFault(raw)

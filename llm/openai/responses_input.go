@@ -1,9 +1,8 @@
 package openai
 
 import (
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
-	"strings"
 
 	"parley/llm"
 	"parley/llm/wire"
@@ -34,54 +33,22 @@ type contentPart struct {
 // encodeNonAssistant is a user or tool message: first one item for each result, then one
 // with everything else.
 func (m *Responses) encodeNonAssistant(h transcript.Message) []json.RawMessage {
-	var in []json.RawMessage
-	var parts []contentPart
-	var words []string
-	text := func(s string) {
-		if s != "" {
-			words = append(words, s)
-			parts = append(parts, contentPart{Type: "input_text", Text: s})
-		}
-	}
-	image := func(url, detail string) {
-		parts = append(parts, contentPart{Type: "input_image", ImageURL: url, Detail: firstOf(detail, "auto")})
-	}
-	for _, p := range h.Parts {
-		switch p := p.(type) {
-		case transcript.Text:
-			text(p.Text)
-		case transcript.ToolResult:
-			in = append(in, marshalObject(map[string]any{
-				"type": "function_call_output", "call_id": wire.SafeID(p.ToolCallID), "output": p.Content,
-			}))
-		case transcript.Binary:
-			if m.info.Vision && strings.HasPrefix(p.MIMEType, "image/") && len(p.Data) > 0 {
-				image("data:"+p.MIMEType+";base64,"+base64.StdEncoding.EncodeToString(p.Data), pictureDetail)
-			} else {
-				text(wire.Mention(p))
-			}
-		case transcript.ImageURL:
-			if m.info.Vision {
-				image(p.URL, p.Detail)
-			} else {
-				text("[picture: " + p.URL + "]")
-			}
-		}
-	}
-	switch {
-	case len(parts) == 0:
-	case len(words) == len(parts): // small servers take only a string
-		in = append(in, message("user", strings.Join(words, "\n")))
-	default:
-		in = append(in, message("user", parts))
-	}
-	return in
+	return m.encodeParts(h, partForm{
+		result: func(id, content string) any {
+			return map[string]any{"type": "function_call_output", "call_id": id, "output": content}
+		},
+		text: func(s string) any { return contentPart{Type: "input_text", Text: s} },
+		image: func(url, detail string) any {
+			return contentPart{Type: "input_image", ImageURL: url, Detail: cmp.Or(detail, "auto")}
+		},
+		message: func(content any) any { return message("user", content) },
+	})
 }
 
 // encodeAssistant is what the model said: in the provider's own items when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
 func (m *Responses) encodeAssistant(h transcript.Message) []json.RawMessage {
-	if native := m.nativeBlocks(h); len(native) > 0 && itemType(native[0]) != "" {
+	if native, _ := m.NativeBlocks(h); len(native) > 0 && itemType(native[0]) != "" {
 		return m.replay(native)
 	}
 	var in []json.RawMessage

@@ -1,9 +1,12 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"parley/llm/wire"
 )
 
 // item is an item of the output that is being received.
@@ -39,10 +42,10 @@ type itemState struct {
 func decodeItem(raw json.RawMessage) (itemState, error) {
 	var s itemState
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, malformedf("item: %v", err)
+		return s, wire.Malformedf("item: %v", err)
 	}
 	if s.Type == "" {
-		return s, malformedf("item without a type")
+		return s, wire.Malformedf("item without a type")
 	}
 	return s, nil
 }
@@ -58,10 +61,10 @@ func (a *responsesAnswer) add(raw json.RawMessage) (*item, error) {
 
 func (a *responsesAnswer) begin(it *item) (*item, error) {
 	if len(a.items) >= maxItems {
-		return nil, malformedf("more than %d items", maxItems)
+		return nil, wire.Malformedf("more than %d items", maxItems)
 	}
 	a.items = append(a.items, it)
-	a.allowed.CountFrame(len(it.id) + len(it.kind) + len(it.callID) + len(it.name))
+	a.Allowed.CountFrame(len(it.id) + len(it.kind) + len(it.callID) + len(it.name))
 	return it, nil
 }
 
@@ -104,7 +107,7 @@ func (a *responsesAnswer) finishItem(it *item, raw json.RawMessage) error {
 		return err
 	}
 	it.raw, it.status = raw, s.Status
-	a.allowed.CountKept(len(raw))
+	a.Allowed.CountKept(len(raw))
 	switch it.kind {
 	case "message":
 		whole, refused, err := messageText(s.Content)
@@ -119,9 +122,9 @@ func (a *responsesAnswer) finishItem(it *item, raw json.RawMessage) error {
 	case "reasoning":
 		err = a.emitThinking(it, s)
 	case "function_call":
-		it.name = firstOf(it.name, s.Name)
+		it.name = cmp.Or(it.name, s.Name)
 		if !it.started {
-			it.callID = firstOf(it.callID, firstOf(s.CallID, s.ID))
+			it.callID = cmp.Or(it.callID, cmp.Or(s.CallID, s.ID))
 		}
 		err = a.appendCall(it, missingSuffix(&it.text, argumentPiece(s.Arguments)))
 	}
@@ -189,7 +192,7 @@ func contentParts(raw json.RawMessage) ([]outputPart, error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
-		return nil, malformedf("content of an item: %v", err)
+		return nil, wire.Malformedf("content of an item: %v", err)
 	}
 	return parts, nil
 }

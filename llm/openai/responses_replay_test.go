@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/llm/openai"
 	"parley/transcript"
 )
@@ -44,7 +45,7 @@ func TestItemsGoBackByteForByteInTheirOrder(t *testing.T) { // TX21, B05, E03, E
 	}
 	s := serve(t, respond(items...), respond(saying(0, "ok")))
 	m := newResponses(t, s, openai.Options{})
-	resp, _, err := ask(t, m, greeting())
+	resp, _, err := llmtest.Ask(t, m, greeting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestItemsGoBackByteForByteInTheirOrder(t *testing.T) { // TX21, B05, E03, E
 	if err := json.Unmarshal(stored, &resp.Message); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := ask(t, m, after(resp)); err != nil {
+	if _, _, err := llmtest.Ask(t, m, after(resp)); err != nil {
 		t.Fatal(err)
 	}
 	back := texts(sentTo(t, s).Input)
@@ -80,7 +81,7 @@ func TestItemsGoBackByteForByteInTheirOrder(t *testing.T) { // TX21, B05, E03, E
 	}
 
 	for name, other := range map[string]openai.Options{"another model": {Model: "other"}, "a server that refuses it": {DropReasoning: true}} {
-		if _, _, err := ask(t, newResponses(t, s, other), after(resp)); err != nil {
+		if _, _, err := llmtest.Ask(t, newResponses(t, s, other), after(resp)); err != nil {
 			t.Fatal(err)
 		}
 		if raw := s.last().raw; strings.Contains(raw, "gAAA") || !strings.Contains(raw, "call_1") {
@@ -113,11 +114,11 @@ func TestReasoningThatWouldBeRefusedStaysBehind(t *testing.T) {
 			t.Parallel()
 			s := serve(t, c.answer, respond(saying(0, "ok")))
 			m := newResponses(t, s, openai.Options{})
-			resp, _, err := ask(t, m, greeting())
+			resp, _, err := llmtest.Ask(t, m, greeting())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := ask(t, m, after(resp)); err != nil {
+			if _, _, err := llmtest.Ask(t, m, after(resp)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, texts(sentTo(t, s).Input)[1:]); diff != "" {
@@ -132,7 +133,7 @@ func TestTheItemThatWasDoneCountsMoreThanTheListAtTheEnd(t *testing.T) {
 	stream := respond(reasoning(0, "ENC"), saying(1, "ok"))
 	end := len(stream) - 1
 	stream[end] = strings.ReplaceAll(stream[end], "ENC", "OTHER")
-	resp, _, err := ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
+	resp, _, err := llmtest.Ask(t, newResponses(t, serve(t, stream), openai.Options{}), greeting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,19 +146,19 @@ func TestAProviderMayMoveFromOneProtocolToTheOther(t *testing.T) {
 	t.Parallel()
 	chat := serve(t, tool("call_1", "look", `{}`), text("ok"))
 	responses := serve(t, respond(calling(0, "call_2", "look", `{}`)), respond(saying(0, "ok")))
-	before, _, err := ask(t, newModel(t, chat, openai.Options{}), greeting())
+	before, _, err := llmtest.Ask(t, newModel(t, chat, openai.Options{}), greeting())
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := newResponses(t, responses, openai.Options{})
-	then, _, err := ask(t, m, after(before))
+	then, _, err := llmtest.Ask(t, m, after(before))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if in := texts(sentTo(t, responses).Input); len(in) != 3 || in[1] != `{"arguments":"{}","call_id":"call_1","name":"look","type":"function_call"}` {
 		t.Errorf("%s", in)
 	}
-	if _, _, err := ask(t, newModel(t, chat, openai.Options{}), after(then)); err != nil {
+	if _, _, err := llmtest.Ask(t, newModel(t, chat, openai.Options{}), after(then)); err != nil {
 		t.Fatal(err)
 	}
 	if raw := string(chat.last().Messages[1]); raw != `{"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"look"},"id":"call_2","type":"function"}]}` {
@@ -170,11 +171,11 @@ func TestIdsThatCannotBeSentAreReplacedOnBothSides(t *testing.T) {
 	bad := strings.Repeat("functions.look:", 4)
 	s := serve(t, respond(calling(0, bad, "look", "{}"), calling(1, "same", "look", "{}"), calling(2, "same", "go", "{}")), respond(saying(0, "ok")))
 	m := newResponses(t, s, openai.Options{})
-	resp, _, err := ask(t, m, greeting())
+	resp, _, err := llmtest.Ask(t, m, greeting())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := ask(t, m, after(resp)); err != nil {
+	if _, _, err := llmtest.Ask(t, m, after(resp)); err != nil {
 		t.Fatal(err)
 	}
 	var calls, results []string

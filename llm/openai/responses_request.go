@@ -43,14 +43,14 @@ type functionTool struct {
 }
 
 func (m *Responses) settings(r llm.Request) responsesSettings {
-	s := responsesSettings{Model: m.o.Model, Stream: true, ServiceTier: m.tier(), Instructions: systemText(r)}
-	if limit := m.maxTokens(r); limit > 0 {
+	s := responsesSettings{Model: m.Name(), Stream: true, ServiceTier: m.tier(), Instructions: systemText(r)}
+	if limit := m.MaxTokens(r); limit > 0 {
 		s.MaxOutputTokens = max(limit, minOutput)
 	}
-	if m.info.Sampling {
+	if m.Info().Sampling {
 		s.Temperature, s.TopP = r.Temperature, r.TopP
 	}
-	if m.info.Effort {
+	if m.Info().Effort {
 		if !m.o.DropReasoning {
 			s.Include = []string{"reasoning.encrypted_content"}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/llm/openai"
 	"parley/transcript"
 )
@@ -32,7 +33,7 @@ type sent struct {
 	Choice              json.RawMessage `json:"tool_choice"`
 }
 
-func sentTo(t *testing.T, s *server) sent {
+func sentTo(t *testing.T, s server) sent {
 	t.Helper()
 	var v sent
 	if err := json.Unmarshal([]byte(s.last().raw), &v); err != nil {
@@ -44,7 +45,7 @@ func sentTo(t *testing.T, s *server) sent {
 func TestTheHistoryIsWrittenAsItems(t *testing.T) {
 	t.Parallel()
 	s := serve(t, respond(saying(0, "ok")))
-	_, _, err := ask(t, newResponses(t, s, openai.Options{}), llm.Request{
+	_, _, err := llmtest.Ask(t, newResponses(t, s, openai.Options{}), llm.Request{
 		System: []llm.SystemBlock{{Text: "one", Cache: true}, {}, {Text: "two"}},
 		Messages: []transcript.Message{
 			said(transcript.User, words("hi"), words("there <b>")),
@@ -112,7 +113,7 @@ func TestSettingsOfResponsesReachOnlyModelsThatTakeThem(t *testing.T) {
 			t.Parallel()
 			s := serve(t, respond(saying(0, "ok")))
 			c.r.Messages = greeting().Messages
-			if _, _, err := ask(t, newResponses(t, s, c.o), c.r); err != nil {
+			if _, _, err := llmtest.Ask(t, newResponses(t, s, c.o), c.r); err != nil {
 				t.Fatal(err)
 			}
 			number := func(f *float64) string {
@@ -123,8 +124,8 @@ func TestSettingsOfResponsesReachOnlyModelsThatTakeThem(t *testing.T) {
 			}
 			b := sentTo(t, s)
 			got := fmt.Sprintf("%d %v %s %s %s %s %s %s", b.Max, b.Include, b.Reasoning, number(b.Temperature), number(b.TopP), b.CacheKey, b.Tools, b.Choice)
-			if got != c.want || s.paths[0] != "/api/v1/responses" || b.Tier != "" {
-				t.Errorf("got  %q\nwant %q\n%s %q", got, c.want, s.paths, b.Tier)
+			if got != c.want || s.Requests()[0].Path != "/api/v1/responses" || b.Tier != "" {
+				t.Errorf("got  %q\nwant %q\n%s %q", got, c.want, s.Requests()[0].Path, b.Tier)
 			}
 		})
 	}
@@ -174,7 +175,7 @@ func TestOpenAIIsAskedForTheTierThatTheBudgetReserves(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, _, err := ask(t, m, greeting()); err != nil {
+				if _, _, err := llmtest.Ask(t, m, greeting()); err != nil {
 					t.Fatal(err)
 				}
 				var body struct {
@@ -198,10 +199,10 @@ func TestResponsesTakeNothingFromTheEnvironmentAndCheckTheirOptions(t *testing.T
 		t.Setenv(name, value)
 	}
 	s := serve(t, respond(saying(0, "ok")))
-	if _, _, err := ask(t, newResponses(t, s, openai.Options{APIKey: "key", Headers: map[string]string{"X-Title": "parley"}}), greeting()); err != nil {
+	if _, _, err := llmtest.Ask(t, newResponses(t, s, openai.Options{APIKey: "key", Headers: map[string]string{"X-Title": "parley"}}), greeting()); err != nil {
 		t.Fatal(err)
 	}
-	h := s.headers[0]
+	h := s.Requests()[0].Header
 	if h.Get("Authorization") != "Bearer key" || h.Get("X-Title") != "parley" || h.Get("Content-Type") != "application/json" || h.Get("X-Env") != "" {
 		t.Errorf("%v", h)
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -48,12 +49,12 @@ type responseState struct {
 func decodeEvent(name string, data []byte) (responseEvent, error) {
 	var e responseEvent
 	err := json.Unmarshal(data, &e)
-	e.Type = firstOf(e.Type, name)
+	e.Type = cmp.Or(e.Type, name)
 	if _, shape := errors.AsType[*json.UnmarshalTypeError](err); shape && data[0] == '{' && !slices.Contains(knownEvents, e.Type) {
 		err = nil
 	}
 	if err != nil {
-		return e, malformedf("event: %v", err)
+		return e, wire.Malformedf("event: %v", err)
 	}
 	return e, nil
 }
@@ -114,9 +115,9 @@ func (a *responsesAnswer) apply(e responseEvent) error {
 
 // learn takes over what is said of the whole response.
 func (a *responsesAnswer) learn(r *responseState) {
-	a.id = firstOf(a.id, r.ID)
-	a.reported = firstOf(r.Model, a.reported)
-	a.tier = firstOf(r.Tier, a.tier)
+	a.id = cmp.Or(a.id, r.ID)
+	a.reported = cmp.Or(r.Model, a.reported)
+	a.tier = cmp.Or(r.Tier, a.tier)
 	if r.Usage != nil {
 		a.usage = r.Usage.chatCounts()
 	}
@@ -129,7 +130,7 @@ func (a *responsesAnswer) applyEnd(e responseEvent) error {
 	a.status = strings.TrimPrefix(e.Type, "response.")
 	r := e.Response
 	if r == nil {
-		return malformedf("%s without a response", e.Type)
+		return wire.Malformedf("%s without a response", e.Type)
 	}
 	if r.Status != "" && r.Status != "in_progress" {
 		a.status = r.Status
@@ -146,7 +147,7 @@ func (a *responsesAnswer) applyEnd(e responseEvent) error {
 		return nil
 	case "completed", "incomplete", "cancelled":
 	default:
-		return malformedf("%s with status %.40q", e.Type, a.status)
+		return wire.Malformedf("%s with status %.40q", e.Type, a.status)
 	}
 	for i, raw := range r.Output {
 		switch {
@@ -205,10 +206,10 @@ func (a *responsesAnswer) appendText(it *item, piece string) error {
 	if a.open != it {
 		a.closeText()
 		a.open = it
-		a.emit(llm.Event{Type: llm.ContentStart})
+		a.Emit(llm.Event{Type: llm.ContentStart})
 	}
 	it.text.WriteString(piece)
-	a.emitOutput(llm.ContentDelta, piece)
+	a.EmitOutput(llm.ContentDelta, piece)
 	return nil
 }
 
@@ -216,7 +217,7 @@ func (a *responsesAnswer) appendText(it *item, piece string) error {
 func (a *responsesAnswer) closeText() {
 	if a.open != nil {
 		a.open = nil
-		a.emit(llm.Event{Type: llm.ContentStop})
+		a.Emit(llm.Event{Type: llm.ContentStop})
 	}
 }
 
@@ -231,7 +232,7 @@ func (a *responsesAnswer) appendThinking(it *item, source string, part int, piec
 	}
 	it.part = part
 	it.text.WriteString(piece)
-	a.emitOutput(llm.ThinkingDelta, piece)
+	a.EmitOutput(llm.ThinkingDelta, piece)
 	return nil
 }
 
@@ -240,15 +241,15 @@ func (a *responsesAnswer) appendCall(it *item, piece string) error {
 	if it.name != "" && !it.started {
 		it.started = true
 		it.callID = a.freshID(it)
-		a.emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: it.callID, Name: it.name}})
+		a.Emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: it.callID, Name: it.name}})
 	}
 	if piece == "" {
 		return nil
 	}
 	it.text.WriteString(piece)
-	a.emitOutput(llm.ToolUseDelta, piece)
+	a.EmitOutput(llm.ToolUseDelta, piece)
 	if it.text.Len() > maxArguments {
-		return malformedf("arguments longer than %d bytes", maxArguments)
+		return wire.Malformedf("arguments longer than %d bytes", maxArguments)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestResponsesKeepThePromisesOfAModel(t *testing.T) { // D09
 				Input: 8, CacheRead: 20, CacheWrite5m: 2, Output: 9, Reasoning: 4, Tier: "default", Source: costs.Reported,
 			},
 			Error: func(kind llm.Kind, message string) string {
-				return event("error", fmt.Sprintf(`"code":%q,"message":%s,"param":null`, errorCode(kind), quote(message)))
+				return event("error", fmt.Sprintf(`"code":%q,"message":%s,"param":null`, errorCode(kind), llmtest.Quote(message)))
 			},
 			Refusal: errorJSON,
 			Hoards: map[string]func(int) string{ // item 0 is a message
@@ -86,7 +86,7 @@ func done(index int, item string) string {
 }
 
 func messageItem(text string) string {
-	return `{"type": "message",  "id":"msg_1","status":"completed","phase":"final_answer","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":` + quote(text) + `}],"role":"assistant"}`
+	return `{"type": "message",  "id":"msg_1","status":"completed","phase":"final_answer","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":` + llmtest.Quote(text) + `}],"role":"assistant"}`
 }
 
 func saying(index int, pieces ...string) output {
@@ -97,7 +97,7 @@ func saying(index int, pieces ...string) output {
 		event("response.content_part.added", at+`,"part":{"type":"output_text","annotations":[],"logprobs":[],"text":""}`),
 	}
 	for _, p := range pieces {
-		o.events = append(o.events, event("response.output_text.delta", at+`,"logprobs":[],"obfuscation":"xyz","delta":`+quote(p)))
+		o.events = append(o.events, event("response.output_text.delta", at+`,"logprobs":[],"obfuscation":"xyz","delta":`+llmtest.Quote(p)))
 	}
 	o.events = append(o.events, event("response.output_text.done", at+`,"text":"…"`), done(index, o.item))
 	return o
@@ -106,9 +106,9 @@ func saying(index int, pieces ...string) output {
 func reasoningItem(encrypted string, summaries ...string) string {
 	var parts []string
 	for _, s := range summaries {
-		parts = append(parts, `{"type":"summary_text","text":`+quote(s)+`}`)
+		parts = append(parts, `{"type":"summary_text","text":`+llmtest.Quote(s)+`}`)
 	}
-	return `{"id":"rs_1","type":"reasoning", "encrypted_content":` + quote(encrypted) + `,"summary":[` + strings.Join(parts, ",") + `]}`
+	return `{"id":"rs_1","type":"reasoning", "encrypted_content":` + llmtest.Quote(encrypted) + `,"summary":[` + strings.Join(parts, ",") + `]}`
 }
 
 func reasoning(index int, encrypted string, summaries ...string) output {
@@ -117,14 +117,14 @@ func reasoning(index int, encrypted string, summaries ...string) output {
 	for i, s := range summaries {
 		at := fmt.Sprintf(`%s,"summary_index":%d`, place(index, "rs_1"), i)
 		o.events = append(o.events, event("response.reasoning_summary_part.added", at+`,"part":{"type":"summary_text","text":""}`),
-			event("response.reasoning_summary_text.delta", at+`,"delta":`+quote(s)))
+			event("response.reasoning_summary_text.delta", at+`,"delta":`+llmtest.Quote(s)))
 	}
 	o.events = append(o.events, done(index, o.item))
 	return o
 }
 
 func callItem(id, name, arguments, status string) string {
-	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","status":%q,"arguments":%s,"call_id":%q,"name":%q}`, id, status, quote(arguments), id, name)
+	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","status":%q,"arguments":%s,"call_id":%q,"name":%q}`, id, status, llmtest.Quote(arguments), id, name)
 }
 
 func calling(index int, id, name string, pieces ...string) output {
@@ -132,9 +132,9 @@ func calling(index int, id, name string, pieces ...string) output {
 	o := output{item: callItem(id, name, strings.Join(pieces, ""), "completed")}
 	o.events = []string{added(index, callItem(id, name, "", "in_progress"))}
 	for _, p := range pieces {
-		o.events = append(o.events, event("response.function_call_arguments.delta", at+`,"delta":`+quote(p)))
+		o.events = append(o.events, event("response.function_call_arguments.delta", at+`,"delta":`+llmtest.Quote(p)))
 	}
-	o.events = append(o.events, event("response.function_call_arguments.done", at+`,"arguments":`+quote(strings.Join(pieces, ""))), done(index, o.item))
+	o.events = append(o.events, event("response.function_call_arguments.done", at+`,"arguments":`+llmtest.Quote(strings.Join(pieces, ""))), done(index, o.item))
 	return o
 }
 
@@ -162,7 +162,7 @@ func respond(items ...output) []string {
 	return ending("completed", `"usage":`+responseUsage, items...)
 }
 
-func newResponses(t *testing.T, s *server, o openai.Options) *openai.Responses {
+func newResponses(t *testing.T, s server, o openai.Options) *openai.Responses {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -17,12 +17,13 @@ import (
 
 	"parley/costs"
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/llm/openai"
 	"parley/transcript"
 )
 
 // client is OpenAI's own, asking s as newModel does.
-func client(t *testing.T, s *server) sdk.Client {
+func client(t *testing.T, s server) sdk.Client {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -240,7 +241,7 @@ func TestParleySendsWhatOpenAIsSDKSends(t *testing.T) {
 			s := serve(t, forSDK(text("ok")))
 			own := client(t, s)
 			c.o.APIKey = "key"
-			if _, _, err := ask(t, newModel(t, s, c.o), c.r); err != nil {
+			if _, _, err := llmtest.Ask(t, newModel(t, s, c.o), c.r); err != nil {
 				t.Fatal(err)
 			}
 			exhaust(t, own.Chat.Completions.NewStreaming(t.Context(), p), func(sdk.ChatCompletionChunk) {})
@@ -257,7 +258,7 @@ func TestParleySendsWhatOpenAIsSDKSends(t *testing.T) {
 			s := serve(t, respond(saying(0, "ok")))
 			own := client(t, s)
 			c.o.APIKey = "key"
-			if _, _, err := ask(t, newResponses(t, s, c.o), c.r); err != nil {
+			if _, _, err := llmtest.Ask(t, newResponses(t, s, c.o), c.r); err != nil {
 				t.Fatal(err)
 			}
 			exhaust(t, own.Responses.NewStreaming(t.Context(), p), func(responses.ResponseStreamEventUnion) {})
@@ -267,7 +268,7 @@ func TestParleySendsWhatOpenAIsSDKSends(t *testing.T) {
 }
 
 // same compares parley's request with the SDK's, which came second.
-func same(t *testing.T, s *server) {
+func same(t *testing.T, s server) {
 	t.Helper()
 	var parleys, theirs any
 	for n, into := range []any{&parleys, &theirs} {
@@ -278,15 +279,16 @@ func same(t *testing.T, s *server) {
 	if diff := cmp.Diff(theirs, parleys); diff != "" {
 		t.Errorf("(-SDK +parley)\n%s", diff)
 	}
-	for _, h := range s.headers {
+	for _, one := range s.Requests() {
+		h := one.Header
 		for name := range h {
 			if strings.HasPrefix(name, "X-Stainless-") || slices.Contains([]string{"User-Agent", "Content-Length"}, name) {
 				h.Del(name)
 			}
 		}
 	}
-	if diff := cmp.Diff(s.headers[1], s.headers[0]); diff != "" || s.paths[0] != s.paths[1] {
-		t.Errorf("%q, headers (-SDK +parley)\n%s", s.paths, diff)
+	if diff := cmp.Diff(s.Requests()[1].Header, s.Requests()[0].Header); diff != "" || s.Requests()[0].Path != s.Requests()[1].Path {
+		t.Errorf("%q and %q, headers (-SDK +parley)\n%s", s.Requests()[0].Path, s.Requests()[1].Path, diff)
 	}
 }
 
@@ -300,7 +302,7 @@ type reading struct {
 
 func ours(t *testing.T, m llm.Model) (r reading) {
 	t.Helper()
-	resp, _, err := ask(t, m, greeting())
+	resp, _, err := llmtest.Ask(t, m, greeting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +322,7 @@ func ours(t *testing.T, m llm.Model) (r reading) {
 	return r
 }
 
-func chatReading(t *testing.T, s *server) (r reading) {
+func chatReading(t *testing.T, s server) (r reading) {
 	t.Helper()
 	own := client(t, s)
 	var a sdk.ChatCompletionAccumulator
@@ -352,7 +354,7 @@ func chatReading(t *testing.T, s *server) (r reading) {
 	return r
 }
 
-func responsesReading(t *testing.T, s *server) (r reading) {
+func responsesReading(t *testing.T, s server) (r reading) {
 	t.Helper()
 	own := client(t, s)
 	var end responses.Response

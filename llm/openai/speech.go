@@ -47,15 +47,13 @@ func (m *Speech) Transcribe(ctx context.Context, s llm.Speech) (llm.Transcript, 
 	if err != nil {
 		return llm.Transcript{}, &llm.Error{Kind: llm.Other, Provider: m.Provider(), Model: m.Name(), Message: err.Error(), Err: err}
 	}
-	header := m.header.Clone()
-	header.Set("Content-Type", kind)
 	var left atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { left.Store(left.Load() || i.Err == nil) },
 	})
-	x := wire.Begin(traced, m.o.HTTPClient, m.limits, m.secrets()...)
+	x := m.Begin(traced)
 	defer x.End()
-	whole, err := x.Fetch(m.endpoint, header, body)
+	whole, err := m.Fetch(x, kind, body)
 	var t llm.Transcript
 	if err == nil {
 		t, err = parseSpeech(whole)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -79,7 +80,7 @@ func (a *answer) isDone() bool { return a.finishReason != "" }
 func (a *answer) apply(raw []byte) error {
 	var c chunk
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return malformedf("chunk: %v", err)
+		return wire.Malformedf("chunk: %v", err)
 	}
 	a.chunks++
 	if a.id == "" {
@@ -115,11 +116,11 @@ func (a *answer) apply(raw []byte) error {
 func (a *answer) add(delta map[string]json.RawMessage) error {
 	for name, raw := range delta {
 		if isReasoning(name) { // kept as it goes back to the provider
-			a.allowed.CountKept(len(name) + len(raw))
+			a.Allowed.CountKept(len(name) + len(raw))
 		}
 	}
 	if thought := a.reasoning.add(delta); thought != "" {
-		a.emitOutput(llm.ThinkingDelta, thought)
+		a.EmitOutput(llm.ThinkingDelta, thought)
 	}
 	text, thought, err := decodeContent(delta["content"])
 	if err != nil {
@@ -127,7 +128,7 @@ func (a *answer) add(delta map[string]json.RawMessage) error {
 	}
 	if thought != "" {
 		a.reasoning.text.WriteString(thought)
-		a.emitOutput(llm.ThinkingDelta, thought)
+		a.EmitOutput(llm.ThinkingDelta, thought)
 	}
 	a.appendText(text)
 	refusal, _, err := decodeContent(delta["refusal"])
@@ -147,10 +148,10 @@ func (a *answer) appendText(text string) {
 	}
 	if !a.open {
 		a.open = true
-		a.emit(llm.Event{Type: llm.ContentStart})
+		a.Emit(llm.Event{Type: llm.ContentStart})
 	}
 	a.text.WriteString(text)
-	a.emitOutput(llm.ContentDelta, text)
+	a.EmitOutput(llm.ContentDelta, text)
 }
 
 // decodeContent reads a text: a string, null, or a list of typed pieces, of which
@@ -165,7 +166,7 @@ func decodeContent(raw json.RawMessage) (text, thought string, err error) {
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return "", "", malformedf("content: %v", err)
+		return "", "", wire.Malformedf("content: %v", err)
 	}
 	for _, piece := range list {
 		text += piece.Text
@@ -186,7 +187,7 @@ func (a *answer) addCalls(raw json.RawMessage) error {
 	}
 	var deltas []map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &deltas); err != nil {
-		return malformedf("tool calls: %v", err)
+		return wire.Malformedf("tool calls: %v", err)
 	}
 	for _, d := range deltas {
 		if err := a.addCall(d); err != nil {
@@ -208,7 +209,7 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 	for name, into := range map[string]any{"index": &known.Index, "id": &known.ID, "function": &known.Function} {
 		if raw := d[name]; len(raw) > 0 {
 			if err := json.Unmarshal(raw, into); err != nil {
-				return malformedf("tool call %s: %v", name, err)
+				return wire.Malformedf("tool call %s: %v", name, err)
 			}
 		}
 	}
@@ -225,12 +226,12 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 				c.extra = map[string]json.RawMessage{}
 			}
 			c.extra[name] = raw
-			a.allowed.CountKept(len(name) + len(raw))
+			a.Allowed.CountKept(len(name) + len(raw))
 		}
 	}
 	if c.name != "" && !c.started {
 		c.started = true
-		a.emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: c.id, Name: c.name}})
+		a.Emit(llm.Event{Type: llm.ToolUseStart, ToolCall: &transcript.ToolCall{ID: c.id, Name: c.name}})
 	}
 	piece := argumentPiece(known.Function.Arguments)
 	if piece == "" {
@@ -238,10 +239,10 @@ func (a *answer) addCall(d map[string]json.RawMessage) error {
 	}
 	c.input.WriteString(piece)
 	if c.input.Len() > maxArguments {
-		a.allowed.CountOutput(len(piece))
-		return malformedf("arguments longer than %d bytes", maxArguments)
+		a.Allowed.CountOutput(len(piece))
+		return wire.Malformedf("arguments longer than %d bytes", maxArguments)
 	}
-	a.emitOutput(llm.ToolUseDelta, piece)
+	a.EmitOutput(llm.ToolUseDelta, piece)
 	return nil
 }
 
@@ -270,7 +271,7 @@ func (a *answer) findCall(index *int, id, name string) (*call, error) {
 		}
 	}
 	if len(a.calls) >= maxCalls {
-		return nil, malformedf("more than %d tool calls", maxCalls)
+		return nil, wire.Malformedf("more than %d tool calls", maxCalls)
 	}
 	c := &call{index: len(a.calls), id: wire.NewID()}
 	if index != nil {
@@ -280,14 +281,14 @@ func (a *answer) findCall(index *int, id, name string) (*call, error) {
 		c.id = wire.SafeID(id)
 	}
 	a.calls = append(a.calls, c)
-	a.allowed.CountFrame(len(id) + len(name))
+	a.Allowed.CountFrame(len(id) + len(name))
 	return c, nil
 }
 
 // response closes what is open and is the whole answer, after done.
 func (a *answer) response(requestID string) (*llm.Response, error) {
 	if a.open {
-		a.emit(llm.Event{Type: llm.ContentStop})
+		a.Emit(llm.Event{Type: llm.ContentStop})
 	}
 	reason := a.mapFinishReason()
 	m := transcript.Message{
@@ -306,7 +307,7 @@ func (a *answer) response(requestID string) (*llm.Response, error) {
 	var calls []nativeCall
 	for _, c := range a.calls {
 		if c.name == "" {
-			return nil, malformedf("tool call without a name")
+			return nil, wire.Malformedf("tool call without a name")
 		}
 		whole := transcript.ToolCall{ID: c.id, Name: c.name, Input: c.input.String()}
 		if strings.TrimSpace(whole.Input) == "" {
@@ -315,7 +316,7 @@ func (a *answer) response(requestID string) (*llm.Response, error) {
 		// A call that the token limit cut is not to be run.
 		whole.Finished = reason != transcript.MaxTokens || json.Valid([]byte(whole.Input))
 		if whole.Finished {
-			a.emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &whole})
+			a.Emit(llm.Event{Type: llm.ToolUseStop, ToolCall: &whole})
 		}
 		m.Parts = append(m.Parts, whole)
 		native := newNativeCall(whole)
@@ -327,11 +328,11 @@ func (a *answer) response(requestID string) (*llm.Response, error) {
 	m.Parts = append(m.Parts, transcript.Finish{Reason: reason, Time: time.Now().UTC()})
 	raw, err := marshalUnescaped(nativeMessage(a.text.String(), calls, maps.Clone(a.reasoning.fields())))
 	if err != nil {
-		return nil, malformedf("%v", err)
+		return nil, wire.Malformedf("%v", err)
 	}
 	m.Native.Blocks = []json.RawMessage{raw}
 	return &llm.Response{
-		Message: m, Finish: reason, Usage: a.finalUsage(), Model: m.Model, RequestID: firstOf(requestID, a.id),
+		Message: m, Finish: reason, Usage: a.finalUsage(), Model: m.Model, RequestID: cmp.Or(requestID, a.id),
 	}, nil
 }
 
@@ -343,10 +344,10 @@ func (a *answer) mapFinishReason() transcript.FinishReason {
 	case "length", "max_tokens":
 		return transcript.MaxTokens
 	case "content_filter":
-		a.warn("the provider's content filter stopped the answer")
+		a.Warn("the provider's content filter stopped the answer")
 		return transcript.Refusal
 	default:
-		a.warn("unknown finish reason %.40q", a.finishReason)
+		a.Warn("unknown finish reason %.40q", a.finishReason)
 	}
 	switch {
 	case len(a.calls) > 0:

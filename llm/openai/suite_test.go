@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,18 +58,10 @@ func errorJSON(kind llm.Kind, message string) string {
 		llm.Auth: "invalid_api_key", llm.Quota: "insufficient_quota", llm.InvalidRequest: "",
 		llm.ContextLength: "context_length_exceeded",
 	}[kind]
-	return fmt.Sprintf(`{"error":{"message":%s,"type":"some_error","param":null,"code":%q}}`, quote(message), code)
+	return fmt.Sprintf(`{"error":{"message":%s,"type":"some_error","param":null,"code":%q}}`, llmtest.Quote(message), code)
 }
 
 func data(s string) string { return "data: " + s + "\n\n" }
-
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always encodes
-	}
-	return string(b)
-}
 
 // chunk is a chunk with one choice; each has another id, as one server does.
 func chunk(delta, finish string) string {
@@ -81,7 +72,7 @@ const usage = `{"prompt_tokens":30,"completion_tokens":9,"total_tokens":39,"prom
 
 func end(reason string) []string {
 	return []string{
-		chunk(`{}`, quote(reason)),
+		chunk(`{}`, llmtest.Quote(reason)),
 		data(`{"id":"chatcmpl-9","object":"chat.completion.chunk","created":1,"model":"gpt-5.6-sol-2026","service_tier":"default","choices":[],"usage":` + usage + `}`),
 		data("[DONE]"),
 	}
@@ -90,27 +81,27 @@ func end(reason string) []string {
 func text(pieces ...string) []string {
 	out := []string{chunk(`{"role":"assistant","content":"","refusal":null}`, "null")}
 	for _, p := range pieces {
-		out = append(out, chunk(`{"content":`+quote(p)+`}`, "null"))
+		out = append(out, chunk(`{"content":`+llmtest.Quote(p)+`}`, "null"))
 	}
 	return append(out, end("stop")...)
 }
 
 func silent(s string) []string {
-	return []string{chunk(`{"role":"assistant","content":`+quote(s)+`}`, "null"), chunk(`{}`, `"stop"`), data("[DONE]")}
+	return []string{chunk(`{"role":"assistant","content":`+llmtest.Quote(s)+`}`, "null"), chunk(`{}`, `"stop"`), data("[DONE]")}
 }
 
 func thinking(thought, said string) []string {
 	return append([]string{
 		chunk(`{"role":"assistant","content":null,"reasoning_content":null}`, "null"),
-		chunk(`{"reasoning_content":`+quote(thought)+`}`, "null"),
-		chunk(`{"content":`+quote(said)+`,"reasoning_content":null}`, "null"),
+		chunk(`{"reasoning_content":`+llmtest.Quote(thought)+`}`, "null"),
+		chunk(`{"content":`+llmtest.Quote(said)+`,"reasoning_content":null}`, "null"),
 	}, end("stop")...)
 }
 
 func tool(id, name string, pieces ...string) []string {
 	out := []string{chunk(fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, id, name), "null")}
 	for _, p := range pieces {
-		out = append(out, chunk(`{"tool_calls":[{"index":0,"function":{"arguments":`+quote(p)+`}}]}`, "null"))
+		out = append(out, chunk(`{"tool_calls":[{"index":0,"function":{"arguments":`+llmtest.Quote(p)+`}}]}`, "null"))
 	}
 	return append(out, end("tool_calls")...)
 }

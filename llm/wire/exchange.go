@@ -119,9 +119,6 @@ func (x *Exchange) Drain() {
 	_, _ = io.CopyN(io.Discard, x.body, settleBytes) // the answer is whole already
 }
 
-// HasResponse says that a response head came.
-func (x *Exchange) HasResponse() bool { return x.head }
-
 // RequestID is the provider's name of the exchange, from the response head.
 func (x *Exchange) RequestID() string {
 	return cmp.Or(x.header.Get("Request-Id"), x.header.Get("X-Request-Id"), x.header.Get("X-Generation-Id"))

@@ -5,13 +5,10 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"parley/gateway/listeners"
@@ -65,6 +62,8 @@ type Check struct {
 
 // Server is the operator's listener. Make one with New, run it once.
 type Server struct {
+	listeners.HTTP
+
 	Metrics *Metrics
 	Checks  []Check
 	// Networks says of each bot account "ok" or what is wrong, for readiness to show
@@ -72,9 +71,6 @@ type Server struct {
 	Networks func() map[string]string
 	Logger   *slog.Logger
 	Redact   func(string) string // takes secrets out of what checks say; nil: nothing is
-
-	listener net.Listener
-	ready    atomic.Bool
 }
 
 // New binds the address, so that a wrong or taken one is said before anything
@@ -87,52 +83,19 @@ func New(ctx context.Context, c Config, m *Metrics, log *slog.Logger, checks ...
 	if c.Listen == listeners.Off {
 		return s, nil
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("ops.listen: %w", err)
+	if err := s.Listen(ctx, "operator's listener", "ops.listen", c.Listen); err != nil {
+		return nil, err
 	}
-	s.listener = l
 	return s, nil
 }
 
-// Addr is host:port as bound, or "" when there is no listener.
-func (s *Server) Addr() string {
-	if s.listener == nil {
-		return ""
-	}
-	return s.listener.Addr().String()
-}
-
-// SetReady says whether this process takes part in the work.
-func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
-
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	if s.listener == nil {
-		<-ctx.Done()
-		return nil
-	}
 	srv := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 	}
-	if err := listeners.Serve(ctx, srv, s.listener); err != nil {
-		return fmt.Errorf("operator's listener: %w", err)
-	}
-	return nil
-}
-
-// Close gives the address back when Run was never called.
-func (s *Server) Close() error {
-	if s.listener == nil {
-		return nil
-	}
-	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("operator's listener: %w", err)
-	}
-	return nil
+	return s.Serve(ctx, srv, s.Logger)
 }
 
 // Handler serves /livez, /readyz and /metrics.
@@ -151,7 +114,7 @@ func (s *Server) Report(ctx context.Context) (ready bool, report map[string]stri
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	ready, report = true, map[string]string{"gateway": "ok"}
-	if !s.ready.Load() {
+	if !s.IsReady() {
 		ready, report["gateway"] = false, "starting or ending"
 	}
 	for _, c := range s.Checks {

@@ -9,12 +9,9 @@ package webhooks
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"parley/gateway/listeners"
@@ -58,11 +55,11 @@ func (c Config) Validate() error {
 
 // Server is the listener. Make one with New, run it once.
 type Server struct {
-	hooks    map[string]http.Handler
-	tls      *tls.Config // nil: plain HTTP
-	log      *slog.Logger
-	listener net.Listener
-	ready    atomic.Bool
+	listeners.HTTP
+
+	hooks map[string]http.Handler
+	tls   *tls.Config // nil: plain HTTP
+	log   *slog.Logger
 }
 
 // New reads the certificate and binds the address, so that what is wrong is
@@ -80,42 +77,19 @@ func New(ctx context.Context, c Config, hooks map[string]http.Handler, log *slog
 		}
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: kept.get}
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("webhooks.listen: %w", err)
+	if err := s.Listen(ctx, "listener of the webhooks", "webhooks.listen", c.Listen); err != nil {
+		return nil, err
 	}
-	s.listener = l
 	return s, nil
 }
 
-// Addr is host:port as bound, or "" when there is no listener.
-func (s *Server) Addr() string {
-	if s.listener == nil {
-		return ""
-	}
-	return s.listener.Addr().String()
-}
-
-// SetReady says whether events are taken. While they are not, every request is
-// answered 503, on which networks come again.
-func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
-
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	if s.listener == nil {
-		<-ctx.Done()
-		return nil
-	}
 	srv := &http.Server{
 		Handler: s.Handler(), TLSConfig: s.tls, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	if err := listeners.Serve(ctx, srv, s.listener); err != nil {
-		return fmt.Errorf("listener of the webhooks: %w", err)
-	}
-	return nil
+	return s.Serve(ctx, srv, s.log)
 }
 
 // Handler serves the hooks while the server is ready.
@@ -123,7 +97,7 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := s.hooks[r.URL.Path]
 		switch {
-		case !s.ready.Load():
+		case !s.IsReady():
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case !ok:
 			w.WriteHeader(http.StatusNotFound)
@@ -131,15 +105,4 @@ func (s *Server) Handler() http.Handler {
 			h.ServeHTTP(w, r)
 		}
 	})
-}
-
-// Close gives the address back when Run was never called.
-func (s *Server) Close() error {
-	if s.listener == nil {
-		return nil
-	}
-	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("listener of the webhooks: %w", err)
-	}
-	return nil
 }

@@ -52,20 +52,20 @@ func (p plan) config() settings.Config {
 
 // channels is the one account, which everybody may talk to.
 func (p plan) channels() (c settings.ChannelsConfig) {
-	access, busy := policy.Access{Everyone: true}, policy.WhileBusy(p.WhileBusy)
+	common := settings.Common{Access: policy.Access{Everyone: true}, WhileBusy: policy.WhileBusy(p.WhileBusy)}
 	switch {
 	case p.Slack != "":
 		c.Slack = map[string]settings.SlackConfig{"slack": {
-			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: p.Slack, View: "none", Access: access, WhileBusy: busy,
+			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: p.Slack, View: "none", Common: common,
 		}}
 	case p.SignalCLI != "":
 		c.Signal = map[string]settings.SignalConfig{"signal": {
 			Account: signalNumber, ACI: signalACI, Command: []string{p.SignalCLI, "--config", filepath.Join(p.Dir, "cli")},
-			Access: access, WhileBusy: busy,
+			Common: common,
 		}}
 	default:
 		c.Telegram = map[string]settings.TelegramConfig{"tg": {
-			Token: settings.NewSecret(token), APIURL: p.Telegram, Access: access, WhileBusy: busy, Pace: 1000,
+			Token: settings.NewSecret(token), APIURL: p.Telegram, Common: common, Pace: 1000,
 		}}
 	}
 	return c

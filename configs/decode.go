@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"reflect"
 	"strings"
 	"time"
@@ -161,11 +162,9 @@ func (d *decoder) walkMapping(n *yaml.Node, path string, pair func(full, key str
 func (d *decoder) decodeFields(v reflect.Value, n *yaml.Node, path string) {
 	byKey := map[string]reflect.Value{}
 	var keys []string
-	for i := range v.NumField() {
-		if key := v.Type().Field(i).Tag.Get("yaml"); key != "" {
-			byKey[key] = v.Field(i)
-			keys = append(keys, key)
-		}
+	for key, f := range fields(v) {
+		byKey[key] = f
+		keys = append(keys, key)
 	}
 	d.walkMapping(n, path, func(full, key string, p position, value *yaml.Node) {
 		f, known := byKey[key]
@@ -189,6 +188,17 @@ func (d *decoder) decodeFields(v reflect.Value, n *yaml.Node, path string) {
 		d.positions[full] = p
 		d.decodeValue(f, value, full)
 	})
+}
+
+// fields yields the fields of a struct, and of structs embedded in it, by their keys.
+func fields(v reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if key := f.Tag.Get("yaml"); key != "" && !yield(key, v.FieldByIndex(f.Index)) {
+				return
+			}
+		}
+	}
 }
 
 func (d *decoder) decodeEntries(v reflect.Value, n *yaml.Node, path string) {

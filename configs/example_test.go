@@ -131,7 +131,7 @@ func keysOf(t reflect.Type) map[string]bool {
 		case t.Kind() == reflect.Map:
 			walk(t.Elem(), path+".*")
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[settings.Secret]():
-			for f := range t.Fields() {
+			for _, f := range reflect.VisibleFields(t) {
 				if key := f.Tag.Get("yaml"); key != "" {
 					keys[key], keys[path+"."+key] = true, true
 					walk(f.Type, path+"."+key)

@@ -101,9 +101,9 @@ func fieldByKey(v reflect.Value, key string) reflect.Value {
 	if v.Kind() == reflect.Map {
 		return v.MapIndex(reflect.ValueOf(key))
 	}
-	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("yaml") == key {
-			return v.Field(i)
+	for k, f := range fields(v) {
+		if k == key {
+			return f
 		}
 	}
 	panic("configs: no key " + key)

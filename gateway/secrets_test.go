@@ -60,7 +60,7 @@ func TestTheGatewaysLogIsRedacted(t *testing.T) {
 	g, err := New(settings.Config{
 		StateDir: t.TempDir(),
 		Channels: settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{"tg": {
-			Token: settings.NewSecret("123456:canary-canary-canary-canary-canary-"), Agent: "main",
+			Common: settings.Common{Agent: "main"}, Token: settings.NewSecret("123456:canary-canary-canary-canary-canary-"),
 		}}},
 		Providers: map[string]settings.ProviderConfig{"anthropic": {APIKey: settings.NewSecret("canary-key-0007")}},
 		Agents:    map[string]settings.AgentConfig{"main": {Model: "anthropic/m"}},

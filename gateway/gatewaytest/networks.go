@@ -197,22 +197,21 @@ func shortDir(t testing.TB) string {
 // channelsConfig configures the networks of the house. Everybody may talk to the bot,
 // and each message has an answer of its own, which tests count.
 func (h *Env) channelsConfig() (c settings.ChannelsConfig) {
-	access := policy.Access{Everyone: true}
+	common := settings.Common{Access: policy.Access{Everyone: true}, WhileBusy: policy.Queue}
 	if h.Telegram != nil {
 		c.Telegram = map[string]settings.TelegramConfig{string(Telegram): {
-			Token: settings.NewSecret(Token), APIURL: h.Telegram.URL(), Access: access, WhileBusy: policy.Queue, Pace: Pace,
+			Common: common, Token: settings.NewSecret(Token), APIURL: h.Telegram.URL(), Pace: Pace,
 		}}
 	}
 	if h.Slack != nil {
 		c.Slack = map[string]settings.SlackConfig{string(Slack): {
-			BotToken: settings.NewSecret(SlackBotToken), AppToken: settings.NewSecret(SlackAppToken), SigningSecret: settings.NewSecret(slackSigning),
-			APIURL: h.Slack.APIURL(), Access: access, WhileBusy: policy.Queue,
+			Common: common, BotToken: settings.NewSecret(SlackBotToken), AppToken: settings.NewSecret(SlackAppToken), SigningSecret: settings.NewSecret(slackSigning),
+			APIURL: h.Slack.APIURL(),
 		}}
 	}
 	if h.Signal != nil {
 		c.Signal = map[string]settings.SignalConfig{string(Signal): {
-			Account: SignalNumber, ACI: SignalACI, Command: []string{h.signalCLI, "--config", filepath.Join(h.Dir, "cli")},
-			Access: access, WhileBusy: policy.Queue,
+			Common: common, Account: SignalNumber, ACI: SignalACI, Command: []string{h.signalCLI, "--config", filepath.Join(h.Dir, "cli")},
 		}}
 	}
 	return c

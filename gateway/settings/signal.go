@@ -5,17 +5,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"parley/channels"
 	"parley/channels/signal"
-	"parley/gateway/budgets"
-	"parley/gateway/policy"
 	"parley/problems"
 )
 
 // SignalConfig is one account on Signal, by way of signal-cli.
 type SignalConfig struct {
+	Common
+
 	Account string `yaml:"account"` // the bot's own number, as +491511234567, or its ACI
 	// ACI is the account's own UUID. Default: signal-cli is asked for it.
 	ACI string `yaml:"aci"`
@@ -36,44 +35,30 @@ type SignalConfig struct {
 	NoteToSelf bool `yaml:"note_to_self"`
 	// ReadReceipts tells who wrote a direct message that it was read. Default
 	// false.
-	ReadReceipts bool          `yaml:"read_receipts"`
-	Agent        string        `yaml:"agent"` // which agent answers; default main
-	Access       policy.Access `yaml:"access"`
+	ReadReceipts bool `yaml:"read_receipts"`
 	// GroupContext is as for TelegramConfig.
 	GroupContext int `yaml:"group_context"`
-	// BudgetPerDay, WhileBusy, Debounce and DebounceMax are as for TelegramConfig.
-	BudgetPerDay string           `yaml:"budget_per_day"`
-	WhileBusy    policy.WhileBusy `yaml:"while_busy"`
-	Debounce     time.Duration    `yaml:"debounce"`
-	DebounceMax  time.Duration    `yaml:"debounce_max"`
-	// Reactions are put on what people write: one while a turn works on it, another when
-	// it was answered. Default: none.
-	Reactions channels.Reactions `yaml:"reactions"`
-}
-
-func (s SignalConfig) waiting() policy.Waiting {
-	return policy.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
 }
 
 // Bot describes the account of that instance name by what accounts of all networks have.
 func (s SignalConfig) Bot(name string) Account {
-	return Account{
-		Agent: s.Agent, Access: s.Access, GroupContext: s.GroupContext, BudgetPerDay: s.BudgetPerDay, Waiting: s.waiting(), Reactions: s.Reactions, Proxy: s.Proxy,
-		Person: signal.CheckPerson, Group: signal.CheckGroup, ID: s.Account, IDKey: "account", IDNoun: "account",
-		Open: func(e Env) (channels.Channel, error) {
-			o := s.options(name, e)
-			var err error
-			if o.Proxy, err = channels.ProxyAt(s.Proxy); err != nil {
-				return nil, err //nolint:wrapcheck // it says what of
-			}
-			return signal.New(o)
-		},
+	a := s.account()
+	a.GroupContext, a.Proxy = s.GroupContext, s.Proxy
+	a.Person, a.Group, a.ID, a.IDKey, a.IDNoun = signal.CheckPerson, signal.CheckGroup, s.Account, "account", "account"
+	a.Open = func(e Env) (channels.Channel, error) {
+		o := s.options(name, e)
+		var err error
+		if o.Proxy, err = channels.ProxyAt(s.Proxy); err != nil {
+			return nil, err //nolint:wrapcheck // it says what of
+		}
+		return signal.New(o)
 	}
+	return a
 }
 
 func (s SignalConfig) options(name string, e Env) signal.Options {
 	o := signal.Options{
-		Common:  channels.Common{Name: name, Observer: e.Observer, Log: e.Log, Now: e.Now},
+		Common:  e.options(name),
 		Account: s.Account, ACI: s.ACI, URL: s.URL, Command: s.Command, Trust: s.TrustNewIdentities,
 		Keeper: e.Keeper, NoteToSelf: s.NoteToSelf, ReadReceipts: s.ReadReceipts, Reactions: s.Reactions, IsRelevant: e.Heeds, IsUsed: e.Uses,
 	}
@@ -109,9 +94,7 @@ func (s SignalConfig) Defaults() SignalConfig {
 			s.Command = []string{"signal-cli"}
 		}
 	}
-	s.WhileBusy = s.waiting().Defaults().WhileBusy
-	s.Agent = cmp.Or(s.Agent, "main")
-	s.BudgetPerDay = cmp.Or(s.BudgetPerDay, budgets.None)
+	s.Common = s.withDefaults()
 	return s
 }
 

@@ -23,12 +23,12 @@ func TestSignalConfigValidate(t *testing.T) {
 		"an ACI":                      {SignalConfig{Account: aci}, nil},
 		"neither":                     {SignalConfig{Account: "ann"}, []string{"account"}},
 		"nothing":                     {SignalConfig{}, []string{"account"}},
-		"notes of the account":        {SignalConfig{Account: number, NoteToSelf: true, Access: only(number)}, nil},
-		"notes of its ACI":            {SignalConfig{Account: number, ACI: aci, NoteToSelf: true, Access: only(aci)}, nil},
+		"notes of the account":        {SignalConfig{Account: number, NoteToSelf: true, Common: Common{Access: only(number)}}, nil},
+		"notes of its ACI":            {SignalConfig{Account: number, ACI: aci, NoteToSelf: true, Common: Common{Access: only(aci)}}, nil},
 		"notes of nobody":             {SignalConfig{Account: number, NoteToSelf: true}, []string{"note_to_self"}},
-		"notes of somebody else":      {SignalConfig{Account: number, NoteToSelf: true, Access: only(aci)}, []string{"note_to_self"}},
-		"notes beside a group":        {SignalConfig{Account: number, NoteToSelf: true, Access: group}, []string{"access.groups"}},
-		"a group, and no notes of it": {SignalConfig{Account: number, Access: group}, nil},
+		"notes of somebody else":      {SignalConfig{Account: number, NoteToSelf: true, Common: Common{Access: only(aci)}}, []string{"note_to_self"}},
+		"notes beside a group":        {SignalConfig{Account: number, NoteToSelf: true, Common: Common{Access: group}}, []string{"access.groups"}},
+		"a group, and no notes of it": {SignalConfig{Account: number, Common: Common{Access: group}}, nil},
 	} {
 		var got []string
 		var ps problems.List

@@ -8,18 +8,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"parley/channels"
 	"parley/channels/slack"
-	"parley/gateway/budgets"
 	"parley/gateway/messages"
-	"parley/gateway/policy"
 	"parley/problems"
 )
 
 // SlackConfig is one Slack app.
 type SlackConfig struct {
+	Common
+
 	// Mode is socket (default: parley opens a WebSocket) or events (Slack brings
 	// events to the listener of Config.Webhooks, to the path /slack/<name>).
 	Mode          slack.Mode `yaml:"mode"`
@@ -46,17 +45,6 @@ type SlackConfig struct {
 	ThreadContext int `yaml:"thread_context"`
 	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string `yaml:"prompts"`
-
-	Agent  string        `yaml:"agent"` // which agent answers; default main
-	Access policy.Access `yaml:"access"`
-	// The others are as in TelegramConfig.
-	BudgetPerDay string           `yaml:"budget_per_day"`
-	WhileBusy    policy.WhileBusy `yaml:"while_busy"`
-	Debounce     time.Duration    `yaml:"debounce"`
-	DebounceMax  time.Duration    `yaml:"debounce_max"`
-	// Reactions are put on what people write: one while a turn works on it, another when
-	// it was answered. By the names that emoji have on Slack; default: none.
-	Reactions channels.Reactions `yaml:"reactions"`
 }
 
 // Ways to show a growing answer, and which replies are for the bot.
@@ -69,10 +57,6 @@ const (
 	streamNative = "native"
 	streamEdits  = "edits"
 )
-
-func (s SlackConfig) waiting() policy.Waiting {
-	return policy.Waiting{WhileBusy: s.WhileBusy, Debounce: s.Debounce, DebounceMax: s.DebounceMax}
-}
 
 func (s SlackConfig) profile() slack.Profile {
 	return slack.Profile{Name: s.Name, Description: s.Description}
@@ -113,22 +97,20 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 
 // Bot describes the account of that instance name by what accounts of all networks have.
 func (s SlackConfig) Bot(name string) Account {
-	a := Account{
-		Agent: s.Agent, Access: s.Access, BudgetPerDay: s.BudgetPerDay, Waiting: s.waiting(), Reactions: s.Reactions,
-		Secrets: []Secret{s.BotToken, s.AppToken, s.SigningSecret}, Proxy: s.Proxy, Person: slack.CheckPerson, Group: slack.CheckGroup,
-		IDKey: "bot_token", IDNoun: "bot",
-		Open: func(e Env) (channels.Channel, error) {
-			proxy, err := e.Proxy(s.Proxy)
-			if err != nil {
-				return nil, err
-			}
-			return slack.New(slack.Options{
-				Common: channels.Common{Name: name, Observer: e.Observer, Log: e.Log, Now: e.Now},
-				Mode:   s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
-				View: s.View, Commands: messages.CommandNames(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
-				IsRelevant: e.Heeds,
-			})
-		},
+	a := s.account()
+	a.Secrets, a.Proxy = []Secret{s.BotToken, s.AppToken, s.SigningSecret}, s.Proxy
+	a.Person, a.Group, a.IDKey, a.IDNoun = slack.CheckPerson, slack.CheckGroup, "bot_token", "bot"
+	a.Open = func(e Env) (channels.Channel, error) {
+		proxy, err := e.Proxy(s.Proxy)
+		if err != nil {
+			return nil, err
+		}
+		return slack.New(slack.Options{
+			Common: e.options(name),
+			Mode:   s.Mode, BotToken: s.BotToken, AppToken: s.AppToken, SigningSecret: s.SigningSecret, APIURL: s.APIURL, Proxy: proxy,
+			View: s.View, Commands: messages.CommandNames(), Prompts: s.Prompts, NoStream: s.Streaming == streamEdits, MentionsOnly: s.Replies == repliesMentions, Around: s.ThreadContext, Reactions: s.Reactions,
+			IsRelevant: e.Heeds,
+		})
 	}
 	if !s.BotToken.IsZero() {
 		a.ID = slack.BotID(s.BotToken)
@@ -148,9 +130,7 @@ func (s SlackConfig) Defaults() SlackConfig {
 	s.Streaming = cmp.Or(s.Streaming, streamNative)
 	s.ThreadContext = cmp.Or(s.ThreadContext, 20)
 	s.Replies = cmp.Or(s.Replies, repliesAll)
-	s.WhileBusy = s.waiting().Defaults().WhileBusy
-	s.Agent = cmp.Or(s.Agent, "main")
-	s.BudgetPerDay = cmp.Or(s.BudgetPerDay, budgets.None)
+	s.Common = s.withDefaults()
 	return s
 }
 

@@ -46,7 +46,7 @@ func (n slackNetwork) config(string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{
 		"slack": {
 			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: n.APIURL(),
-			Access: policy.Access{Everyone: true},
+			Common: settings.Common{Access: policy.Access{Everyone: true}},
 		},
 	}}
 }

@@ -34,7 +34,7 @@ const telegramToken = "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry"
 
 func (n telegramNetwork) config(string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{
-		"telegram": {Token: settings.NewSecret(telegramToken), APIURL: n.URL(), Access: policy.Access{Everyone: true}},
+		"telegram": {Common: settings.Common{Access: policy.Access{Everyone: true}}, Token: settings.NewSecret(telegramToken), APIURL: n.URL()},
 	}}
 }
 

@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"parley/channels"
 	"parley/gateway/intake"
@@ -26,8 +25,7 @@ func listed(ids ...string) func(*worker.Options) {
 // turns, with three model calls after the removal.
 func TestWhoWasTakenOffTheListIsNotAnsweredAnyMore(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("a", grace(0), listed("1", "2"), waits(policy.Waiting{WhileBusy: policy.Queue}))
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -66,8 +64,7 @@ func TestWhoIsStillListedIsAnsweredFromAnOpenTurn(t *testing.T) {
 	for name, list := range map[string][]string{"by their id": {"1"}, "by their other id": {"+4915"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("a", grace(0), listed(list...))
 				m := r.message(1, "wait x")
 				m.Sender.Alias = "+4915"

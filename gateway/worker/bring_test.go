@@ -82,8 +82,7 @@ func (r *fixture) send(text string, refs ...string) {
 
 func TestFilesAreBroughtBeforeTheTurnBegins(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := newPorter(r, false)
 		r.start("w", p.with)
 		r.send("look", "a", "b")
@@ -102,8 +101,7 @@ func TestFilesAreBroughtBeforeTheTurnBegins(t *testing.T) {
 // While files come others are answered, with one slot for all.
 func TestWhoWaitsForFilesHoldsNoSlot(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := newPorter(r, true)
 		r.start("w", p.with, turns(1))
 		r.send("look", "a")
@@ -121,8 +119,7 @@ func TestStopDoesNotWaitForFiles(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("signals get lost ", deaf), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				r.log.deaf = deaf
 				p := newPorter(r, true)
 				r.start("w", p.with)
@@ -148,8 +145,7 @@ func TestAnotherWorkerBringsTheFilesAgain(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := newPorter(r, true)
 				first := r.start("first", p.with)
 				r.send("look", "a")
@@ -184,8 +180,7 @@ func TestAFileJoinsTheTurnThatRuns(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		t.Run(fmt.Sprint("stopped ", stop), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := newPorter(r, true)
 				r.start("w", p.with, waits(policy.Waiting{WhileBusy: policy.Steer}))
 				r.say(1, "wait x")

@@ -43,8 +43,7 @@ func TestWhateverHappensInFakeTime(t *testing.T) { //nolint:paralleltest // bubb
 
 func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		hour := func(o *worker.Options) { o.Config.Lease, o.Config.TurnTimeout = time.Hour, 5*time.Hour }
 		a := r.start("a", hour)
 		r.say(1, "wait x")
@@ -63,8 +62,7 @@ func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) {
 
 func TestAStoreThatIsAwayIsNotAskedWithoutAPause(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w")
 		r.say(1, "hello")
 		r.wantAnswers(1, "re: hello")
@@ -83,8 +81,7 @@ func TestAStoreThatIsAwayIsNotAskedWithoutAPause(t *testing.T) {
 
 func TestWhatCannotBeDoneAtPresentIsTriedEverMoreRarely(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 })
 		r.say(1, "hello")
 		r.say(2, "hello")

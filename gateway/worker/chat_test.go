@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"parley/channels"
 	"parley/sessionkeys"
@@ -12,8 +11,7 @@ import (
 
 func TestWhatAClosedChatWasNotYetKnownToWaitForIsPassedOver(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		kicked := r.message(1, "")
 		kicked.Kind, kicked.Closed = channels.Membership, true
 		m := r.old(1, "before")
@@ -51,8 +49,7 @@ func (r *fixture) moves() channels.Message {
 
 func TestWhatWasQueuedForANewIDBeforeTheMoveWasHeardOfBelongsToTheOldConversation(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m, early := inKitchen(r.old(1, "in the old group")), toMoved(r.old(1, "early"))
 		edited := r.edit(early, "early, I mean")
 		r.bring(m, early, edited, r.moves(), early, toMoved(r.old(1, "late"))) // early comes twice, once after the move

@@ -17,11 +17,6 @@ import (
 	"parley/transcript"
 )
 
-// SubagentSpawned and the others make the rig an observer of children too.
-func (r *fixture) SubagentSpawned(int)       { r.count("spawned") }
-func (r *fixture) SubagentDenied(why string) { r.count("denied", why) }
-func (r *fixture) SubagentRunning(_, n int)  { r.count(fmt.Sprint("children ", n)) }
-
 // children lets a worker's agents start some: "spawn x" starts one whose text is
 // x, and one below that for "spawn spawn x".
 func children(t testing.TB, r *fixture, cfg subagents.Config) func(*worker.Options) {
@@ -52,7 +47,7 @@ func children(t testing.TB, r *fixture, cfg subagents.Config) func(*worker.Optio
 	return func(o *worker.Options) {
 		o.Agents = map[string]worker.Agent{"main": {Model: r.model, Tools: set}}
 		runner, err := subagents.New(subagents.Options{
-			Config: cfg, Store: childStore{o.Store, r.store}, Loop: o.Loop, Busy: o.Busy, Observer: r, Now: o.Now,
+			Config: cfg, Store: childStore{o.Store, r.store}, Loop: o.Loop, Busy: o.Busy, Observer: r.counter, Now: o.Now,
 			Agents: func(string) (subagents.Agent, bool) { return subagents.Agent{Model: r.model}, true },
 		})
 		if err != nil {
@@ -79,8 +74,7 @@ func cutSpawn(task string) (string, bool) {
 // conversation is answered: who waits for a child holds up nobody.
 func TestTurnsThatWaitForChildrenHoldNoSlot(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", children(t, r, subagents.Config{MaxConcurrent: 1}), turns(1))
 		r.say(1, "spawn wait child")
 		r.atGate("child")
@@ -140,8 +134,7 @@ func TestAStopEndsTheChildrenToo(t *testing.T) {
 // A worker dies while children run; another goes on with them.
 func TestTheChildrenOfADeadWorkerAreGoneOnWith(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		spawning := children(t, r, subagents.Config{})
 		p := r.start("one", spawning)
 		r.say(1, "spawn wait child")
@@ -198,8 +191,7 @@ func TestAChildWhoseStoreFailsCostsNoAnswer(t *testing.T) {
 // next message is answered.
 func TestATurnThatRunsOutOfTimeEndsItsChildren(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", children(t, r, subagents.Config{}), turns(1), func(o *worker.Options) { o.Config.TurnTimeout = time.Second })
 		r.say(1, "spawn wait for ever")
 		r.say(1, "hello")

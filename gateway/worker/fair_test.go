@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/gateway/worker"
@@ -75,8 +74,7 @@ func (r *fixture) flood() (answers []string) {
 
 func TestAConversationThatNeverFallsSilentLetsOthersGoFirst(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", turns(1))
 		want := r.flood()
 		r.open("x")
@@ -93,8 +91,7 @@ func TestAConversationThatNeverFallsSilentLetsOthersGoFirst(t *testing.T) {
 
 func TestACommandLetsOthersGoFirstToo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", turns(1))
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -114,8 +111,7 @@ func TestACommandLetsOthersGoFirstToo(t *testing.T) {
 
 func TestWhoComesLastDoesNotTakeTheSlotOfWhoWaits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", turns(1))
 		busy, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
@@ -144,8 +140,7 @@ func TestWhoComesLastDoesNotTakeTheSlotOfWhoWaits(t *testing.T) {
 
 func TestNobodyIsLetGoFirstWhenNobodyWaits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", turns(2))
 		asked := 0
 		p.store.set(func(f *faults) {
@@ -175,8 +170,7 @@ func TestADeathWhileOthersAreLetGoFirstLosesNothing(t *testing.T) {
 	for name, performed := range map[string]bool{"before the commit": false, "after the commit": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("w", turns(1))
 				yields, died := 0, make(chan struct{})
 				p.store.set(func(f *faults) {
@@ -223,8 +217,7 @@ func TestADeathWhileOthersAreLetGoFirstLosesNothing(t *testing.T) {
 // In fake time, so that the one who gathers surely waits for its slot.
 func TestAGatheringConversationGetsItsSlotBackAfterOneTurn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", turns(1))
 		r.bring(now(photo(r.message(2, ""), "album")))
 		time.Sleep(100 * time.Millisecond)

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels"
 	"parley/sessionkeys"
+	"parley/sessions"
 	"parley/transcript"
 )
 
@@ -52,8 +52,8 @@ func (r *fixture) bring(ms ...channels.Message) {
 // old is a message of the hour before, each a little younger than the last.
 func (r *fixture) old(person int, text string) channels.Message {
 	m := r.message(person, text)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.people.Lock()
+	defer r.people.Unlock()
 	m.ReceivedAt = m.ReceivedAt.Add(-time.Hour + time.Duration(r.events)*time.Millisecond)
 	return m
 }
@@ -62,11 +62,7 @@ func (r *fixture) old(person int, text string) channels.Message {
 // Whoever has no name is called by the id that tests gave them.
 func (r *fixture) heard(m channels.Message) (texts []string) {
 	r.t.Helper()
-	k, err := sessionkeys.For("main", m.Address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	box, err := r.store.Mailbox(context.Background(), k.Token())
+	box, err := r.store.Mailbox(context.Background(), r.keyOf(m).Token())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -82,39 +78,32 @@ func (r *fixture) heard(m channels.Message) (texts []string) {
 	return texts
 }
 
+// awaitMailbox waits until the mailbox of m's conversation is as wanted, when last is
+// the place of the last message that was brought there.
+func (r *fixture) awaitMailbox(m channels.Message, what string, want func(is sessions.Mailbox, last uint64) bool) {
+	r.t.Helper()
+	token := r.keyOf(m).Token()
+	last, err := r.log.Last(context.Background(), token)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.await(what, func() bool {
+		is, err := r.store.Mailbox(context.Background(), token)
+		return err == nil && want(is, last)
+	})
+}
+
 // done waits until all that was brought into the conversation of m was read,
 // and nothing of it is owed.
 func (r *fixture) done(m channels.Message) {
 	r.t.Helper()
-	k, err := sessionkeys.For("main", m.Address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	last, err := r.log.Last(context.Background(), k.Token())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.await("the conversation to be done", func() bool {
-		box, err := r.store.Mailbox(context.Background(), k.Token())
-		return err == nil && box.LastRead >= last && !box.HasWork()
-	})
+	r.awaitMailbox(m, "the conversation to be done", func(is sessions.Mailbox, last uint64) bool { return is.LastRead >= last && !is.HasWork() })
 }
 
 // touched waits until the store knows of all that was brought.
 func (r *fixture) touched(m channels.Message) {
 	r.t.Helper()
-	k, err := sessionkeys.For("main", m.Address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	last, err := r.log.Last(context.Background(), k.Token())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.await("the store to know of the messages", func() bool {
-		box, err := r.store.Mailbox(context.Background(), k.Token())
-		return err == nil && box.LastSeen >= last
-	})
+	r.awaitMailbox(m, "the store to know of the messages", func(is sessions.Mailbox, last uint64) bool { return is.LastSeen >= last })
 }
 
 // whileBusy brings messages while a turn of person's runs, which then ends.
@@ -139,8 +128,7 @@ const attached = "\n(attached, not readable here: photo )"
 
 func TestAnAlbumIsOneTurnWithAllItsFiles(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := r.old(1, "what are these?")
 		r.bring(photo(m, "a"), photo(r.old(1, ""), "a"), r.old(1, "and now?"), photo(r.old(1, ""), "a"))
 		r.start("w")
@@ -151,8 +139,7 @@ func TestAnAlbumIsOneTurnWithAllItsFiles(t *testing.T) {
 
 func TestALongPasteIsOneTurn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		long := strings.Repeat("x", 4000)
 		m := r.old(1, "1"+long)
 		pieces := []channels.Message{m, r.old(1, "2"+long), r.old(1, "3"), r.old(1, "another")}
@@ -167,8 +154,7 @@ func TestALongPasteIsOneTurn(t *testing.T) {
 
 func TestAPasteIsNoLongerThanOneMessageMayBe(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		long := strings.Repeat("x", 16<<10)
 		m := r.old(1, long)
 		for range 3 {
@@ -183,8 +169,7 @@ func TestAPasteIsNoLongerThanOneMessageMayBe(t *testing.T) {
 
 func TestTwoPeopleAreNeverOneTurn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := inKitchen(r.old(1, "ann's"))
 		r.bring(
 			photo(m, "a"), inKitchen(r.old(2, "ben's")), photo(inKitchen(r.old(2, "ben's album")), "a"),
@@ -197,8 +182,7 @@ func TestTwoPeopleAreNeverOneTurn(t *testing.T) {
 
 func TestAnAlbumInAGroupIsForTheBotWhenOneOfItsMessagesIs(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := photo(quiet(inKitchen(r.old(1, ""))), "a")
 		r.bring(
 			m, photo(inKitchen(r.old(1, "look")), "a"),
@@ -220,8 +204,7 @@ func TestAnAlbumInAGroupIsForTheBotWhenOneOfItsMessagesIs(t *testing.T) {
 
 func TestACommandAmongThePiecesKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := r.old(1, "first")
 		r.bring(photo(m, "a"), r.old(1, "/new"), photo(r.old(1, ""), "a"))
 		r.start("w")
@@ -232,8 +215,7 @@ func TestACommandAmongThePiecesKeepsItsPlace(t *testing.T) {
 
 func TestKnownPiecesAreNotSaidAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a, b, c := photo(r.old(1, "one"), "a"), photo(r.old(1, "two"), "a"), photo(r.old(1, "three"), "a")
 		r.bring(b)
 		p := r.start("w")
@@ -251,8 +233,7 @@ func TestKnownPiecesAreNotSaidAgain(t *testing.T) {
 
 func TestAnEditWithoutAChangeDoesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := r.old(1, "hello")
 		r.start("w")
 		r.bring(m)
@@ -270,8 +251,7 @@ func TestAnEditWithoutAChangeDoesNothing(t *testing.T) {
 
 func TestAnEditOfAMessageThatWaitsChangesItsText(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m, other := r.old(1, "helo"), r.old(1, "other")
 		r.start("w")
 		r.whileBusy(1, m, r.edit(m, "hallo"), other, r.edit(m, "hello"), r.edit(other, "other"))
@@ -284,8 +264,7 @@ func TestAnEditOfAMessageThatWaitsChangesItsText(t *testing.T) {
 
 func TestAnEditOfAMessageThatWasTakenUpIsACorrection(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		m := r.old(1, "wait x")
 		r.bring(m)
@@ -304,8 +283,7 @@ func TestAnEditOfAMessageThatWasTakenUpIsACorrection(t *testing.T) {
 // firstday S4.
 func TestWhatCompletesAMessageAddsOnlyWhatItLacked(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		completing := func(m channels.Message, files ...channels.Attachment) channels.Message {
 			e := r.edit(m, m.Text)
@@ -344,8 +322,7 @@ func TestWhatCompletesAMessageAddsOnlyWhatItLacked(t *testing.T) {
 
 func TestAnEditThatAddsTheMentionIsANewMessage(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		m := inKitchen(quiet(r.old(1, "hello")))
 		r.bring(m)
@@ -358,8 +335,7 @@ func TestAnEditThatAddsTheMentionIsANewMessage(t *testing.T) {
 
 func TestAStopCountsMessagesAndNotTheirEdits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m, two := photo(r.old(1, "wait x"), "a"), r.old(1, "two")
 		r.bring(m, two, r.edit(two, "2"), photo(r.old(1, ""), "a"), r.old(1, "three"))
 		r.start("w")
@@ -371,8 +347,7 @@ func TestAStopCountsMessagesAndNotTheirEdits(t *testing.T) {
 
 func TestAnAlbumThatFailsTooOftenIsBuriedWhole(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := photo(r.old(1, "panic now"), "a")
 		r.bring(m, r.old(1, "fine"), photo(r.old(1, ""), "a"))
 		r.start("w")

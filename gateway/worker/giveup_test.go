@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"parley/gateway/worker"
 	"parley/sessions"
@@ -32,8 +31,7 @@ func onBrittle(r *fixture) func(*worker.Options) {
 
 func TestAnAlbumWhoseTurnCannotBeOpenedIsBuriedWholeAndToldOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := photo(r.old(1, "poison"), "a")
 		second, third := photo(r.old(1, ""), "a"), photo(r.old(1, ""), "a")
 		r.bring(m, second, r.old(1, "fine"), third, r.old(1, "fine too"))
@@ -66,8 +64,7 @@ func TestAnAlbumWhoseTurnCannotBeOpenedIsBuriedWholeAndToldOnce(t *testing.T) {
 
 func TestAnAlbumForNobodyThatCannotBeReadTellsNobody(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := inKitchen(photo(r.old(1, "poison"), "a"))
 		lonely := inKitchen(quiet(photo(r.old(1, ""), "b")))
 		r.bring(m, lonely, inKitchen(r.old(1, "fine")))

@@ -3,7 +3,6 @@ package worker_test
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,8 +18,7 @@ func (r *fixture) asked() (texts []string) {
 
 func TestAHistoryIsReadFromTheStoreOnceForManyTurns(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w")
 		var want []string
 		for _, text := range []string{"one", "two", "three"} {
@@ -52,8 +50,7 @@ func TestAHistoryIsReadFromTheStoreOnceForManyTurns(t *testing.T) {
 
 func TestAHistoryThatAnotherWorkerWentOnWithIsReadAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a")
 		r.say(1, "one")
 		r.wantAnswers(1, "re: one")

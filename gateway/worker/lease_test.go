@@ -27,8 +27,7 @@ func TestAWorkerWhoseLeaseEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				a := r.start("a")
 				r.say(1, "hello")
 				r.wantAnswers(1, "re: hello")
@@ -63,8 +62,7 @@ func TestAWorkerWhoseLeaseEnded(t *testing.T) {
 
 	t.Run("gives back what it was given too late", func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
+		inFakeTime(t, func(t *testing.T, r *fixture) {
 			a := r.start("a")
 			synctest.Wait()
 			a.store.set(func(f *faults) {
@@ -88,8 +86,7 @@ func TestAWorkerWhoseLeaseEnded(t *testing.T) {
 
 	t.Run("does not take up again what nobody works on", func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
+		inFakeTime(t, func(t *testing.T, r *fixture) {
 			a := r.start("a")
 			synctest.Wait()
 			asked := time.Now()

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -58,8 +57,7 @@ func (r *fixture) threadsAnswered() (threads []string) {
 // answer in 100 s.
 func TestOnePersonsConversationsDoNotHoldAllSlots(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", turns(8))
 		for thread := range 40 {
 			r.bring(r.inThread(1, thread, "wait x"))
@@ -85,8 +83,7 @@ func TestOnePersonsConversationsDoNotHoldAllSlots(t *testing.T) {
 
 func TestTurnsAreCountedByPerson(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", personTurns(8, 1))
 		for p := range 5 {
 			r.bring(r.inThread(p+1, p, "wait x"))
@@ -112,8 +109,7 @@ func (r *fixture) lineUp(last int) {
 
 func TestAPersonsTurnsComeInTheirOrder(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", personTurns(8, 1))
 		r.lineUp(9)
 		r.open("x")
@@ -128,8 +124,7 @@ func TestAPersonsTurnsComeInTheirOrder(t *testing.T) {
 // neither keeps the other out.
 func TestWhoWaitsBehindThemselvesAndWhoWaitsForASlotTakeTurns(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", personTurns(2, 1))
 		r.lineUp(4)
 		r.bring(r.inThread(2, 20, "wait y"))
@@ -150,8 +145,7 @@ func TestWhoWaitsBehindThemselvesAndWhoWaitsForASlotTakeTurns(t *testing.T) {
 
 func TestStopIsHeardWhileATurnWaitsBehindItsPersons(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", personTurns(8, 1))
 		r.lineUp(2)
 		r.bring(r.inThread(1, 2, "/stop"))
@@ -169,8 +163,7 @@ func TestStopIsHeardWhileATurnWaitsBehindItsPersons(t *testing.T) {
 // without an attempt; and of what one left open, as much runs as one person may.
 func TestWhatWaitsBehindItsPersonGoesToTheNextProcess(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("a", personTurns(8, 2), grace(0))
 		for thread := 1; thread <= 5; thread++ {
 			r.bring(r.inThread(1, thread, "wait x"))

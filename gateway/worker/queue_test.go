@@ -15,8 +15,7 @@ import (
 
 func TestOneSlowConversationHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", turns(4))
 		r.say(1, "wait slow")
 		r.say(1, "after it")
@@ -70,8 +69,7 @@ func TestNoMoreTurnsRunThanThereAreSlotsAndTheBacklogIsDrained(t *testing.T) {
 
 func TestAnEventThatComesAgainIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		for _, text := range []string{"hello", "/new"} {
 			body, err := json.Marshal(r.message(1, text))
@@ -93,8 +91,7 @@ func TestAnEventThatComesAgainIsAnsweredOnce(t *testing.T) {
 
 func TestNewKeepsItsPlaceInTheQueue(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -120,8 +117,7 @@ func TestNewKeepsItsPlaceInTheQueue(t *testing.T) {
 
 func TestWhatIsNoMessageIsPutAsideAndTheNextIsAnswered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		other, err := json.Marshal(r.message(2, "for somebody else"))
 		if err != nil {
@@ -146,8 +142,7 @@ func TestWhatIsNoMessageIsPutAsideAndTheNextIsAnswered(t *testing.T) {
 
 func TestADeliveryUnderAKeyThatIsNotTheMailboxsIsADeadLetter(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		body, err := json.Marshal(r.message(2, "hello"))
 		if err != nil {
@@ -167,8 +162,7 @@ func TestADeliveryUnderAKeyThatIsNotTheMailboxsIsADeadLetter(t *testing.T) {
 
 func TestMessagesThatTheLogLostAreCountedAndTheNextIsAnswered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		body, err := json.Marshal(r.message(1, "lost"))
 		if err != nil {
 			t.Fatal(err)
@@ -187,8 +181,7 @@ func TestMessagesThatTheLogLostAreCountedAndTheNextIsAnswered(t *testing.T) {
 
 func TestWhoseMessagesTheLogLostIsTold(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		r.say(1, "hello")
 		r.wantAnswers(1, "re: hello")
@@ -215,8 +208,7 @@ func TestWhoseMessagesTheLogLostIsTold(t *testing.T) {
 
 func TestAnAnswerThatMayHaveBeenGivenBeforeSaysSo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", func(o *worker.Options) { o.AmbiguousThrough = 2 })
 		for _, text := range []string{"one", "/new", "three"} {
 			r.say(1, text)
@@ -237,8 +229,7 @@ func TestAnAnswerThatMayHaveBeenGivenBeforeSaysSo(t *testing.T) {
 
 func TestATurnThatTakesTooLongIsEndedAndTold(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", func(o *worker.Options) { o.Config.TurnTimeout = time.Second })
 		r.say(1, "wait for ever")
 		r.say(1, "hello")
@@ -251,8 +242,7 @@ func TestATurnThatTakesTooLongIsEndedAndTold(t *testing.T) {
 
 func TestMessagesInAGroupSayWhoSpeaks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		m := r.message(1, "hello")
 		m.Address.Kind, m.Address.Peer = "group", "-5"

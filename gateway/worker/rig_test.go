@@ -19,10 +19,8 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
-	"parley/costs"
 	"parley/gateway/commands"
 	"parley/gateway/intake"
-	"parley/gateway/outcomes"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/llm"
@@ -43,24 +41,20 @@ const patience = time.Hour
 // "tool x" calls a tool; the answer is "re: " and the message. It lives in fake
 // time: no test depends on how fast the machine is.
 type fixture struct {
-	t       testing.TB
-	log     *logger
-	store   sessions.Store
-	space   string
-	intake  *intake.Intake
-	model   *llmtest.Script
-	tools   *tools.Set
-	changed chan struct{} // something was stored
+	t      testing.TB
+	log    *logger
+	store  sessions.Store
+	space  string
+	intake *intake.Intake
+	model  *llmtest.Script
+	tools  *tools.Set
 
-	mu      sync.Mutex
-	events  int
-	counts  map[string]int
-	reached map[string]chan struct{} // closed when the model came to a gate
-	gates   map[string]chan struct{}
-	running int
-	limit   int
-	behind  int // turns that wait for their own person
-	alive   map[sessions.Worker]bool
+	*counter
+	*gates
+
+	people sync.Mutex // guards what follows
+	events int
+	alive  map[sessions.Worker]bool
 }
 
 // messageLog is what workers, the intake and tests ask of a log.
@@ -116,6 +110,12 @@ func (l *logger) NextAtLeast(ctx context.Context, token string, after, expect ui
 	}
 }
 
+// inFakeTime runs a test over a rig in a bubble of its own.
+func inFakeTime(t *testing.T, test func(t *testing.T, r *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newRig(t)) })
+}
+
 // newRig is a rig over the store in memory and a log in memory.
 func newRig(t testing.TB) *fixture {
 	t.Helper()
@@ -165,8 +165,8 @@ func openStore(t testing.TB, dir string) *sqlite.Store {
 func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {
 	t.Helper()
 	r := &fixture{
-		t: t, store: s, space: t.TempDir(), log: &logger{messageLog: log, gone: map[uint64]bool{}, last: map[string]uint64{}}, changed: make(chan struct{}, 1),
-		counts: map[string]int{}, alive: map[sessions.Worker]bool{}, reached: map[string]chan struct{}{}, gates: map[string]chan struct{}{},
+		t: t, store: s, space: t.TempDir(), log: &logger{messageLog: log, gone: map[uint64]bool{}, last: map[string]uint64{}},
+		counter: newCounter(), gates: newGates(t), alive: map[sessions.Worker]bool{},
 	}
 	r.log.looked = func() { r.count("read of the log") }
 	r.model = &llmtest.Script{Reply: r.reply}
@@ -176,7 +176,7 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {
 	}
 	r.intake = &intake.Intake{
 		Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: policy.Access{Everyone: true}}},
-		Log:     r.log, Store: s, Observer: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Log:     r.log, Store: s, Observer: r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Commands: &commands.Handler{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}
 	return r
@@ -192,31 +192,6 @@ func (noted) Category(tools.Call) tools.Category { return tools.Read }
 func (n noted) Run(context.Context, tools.Call) (tools.Result, error) {
 	n.r.count("tool")
 	panic("the tool is broken")
-}
-
-func (r *fixture) gate(name string) (reached, open chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gates[name] == nil {
-		r.reached[name], r.gates[name] = make(chan struct{}), make(chan struct{})
-	}
-	return r.reached[name], r.gates[name]
-}
-
-func (r *fixture) open(name string) {
-	_, g := r.gate(name)
-	close(g)
-}
-
-// atGate waits until the model has come to the gate.
-func (r *fixture) atGate(name string) {
-	r.t.Helper()
-	reached, _ := r.gate(name)
-	select {
-	case <-reached:
-	case <-time.After(patience):
-		r.t.Fatalf("the model did not come to %q", name)
-	}
 }
 
 func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
@@ -239,74 +214,10 @@ func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
 		return llmtest.Turn{llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"` + arg + `"}`}}
 	case verb == "wait":
 		reached, open := r.gate(arg)
-		r.mu.Lock()
-		select {
-		case <-reached:
-		default:
-			close(reached)
-		}
-		r.mu.Unlock()
+		r.reach(reached)
 		return llmtest.Turn{llmtest.Wait(open), answer}
 	}
 	return llmtest.Turn{answer}
-}
-
-func (r *fixture) count(words ...string) {
-	r.mu.Lock()
-	r.counts[strings.Join(words, " ")]++
-	r.mu.Unlock()
-	r.poke()
-}
-
-func (r *fixture) counted(what string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.counts[what]
-}
-
-func (r *fixture) poke() {
-	select {
-	case r.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (r *fixture) CountReceived(string, bool)                   { r.count("received") }
-func (r *fixture) CountIgnored(_, why string)                   { r.count("ignored", why) }
-func (r *fixture) CountDuplicate(_, _ string)                   { r.count("deduplicated") }
-func (r *fixture) CountDeadLetter(_, reason string)             { r.count("dead", reason) }
-func (r *fixture) CountLost(int)                                { r.count("lost") }
-func (r *fixture) CountSent(_, outcome string, _ time.Duration) { r.count("sent", outcome) }
-func (r *fixture) TurnStarted(string, time.Duration)            { r.count("started") }
-func (r *fixture) ModelCalled(agent.CallReport)                 { r.count("called") }
-func (r *fixture) Compacted(transcript.Overlay, time.Time)      {}
-func (r *fixture) ModelRetried(costs.Labels, llm.Kind)          {}
-func (r *fixture) TurnEnded(t outcomes.Turn) {
-	r.count("ended", string(t.Outcome))
-	if t.TimedOut {
-		r.count("timed out")
-	}
-}
-
-func (r *fixture) ToolCalled(tool string, _ costs.Purpose, status string, _ time.Duration) {
-	r.count("tool", tool, status)
-}
-
-func (r *fixture) BudgetDenied(scope, action string) { r.count("budget", scope, action) }
-
-func (r *fixture) TurnRunning(_ string, delta int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running += delta
-	r.limit = max(r.limit, r.running)
-	r.poke()
-}
-
-func (r *fixture) TurnWaiting(_ string, delta int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.behind += delta
-	r.poke()
 }
 
 // await waits until done, which is asked after everything that is stored, and
@@ -354,8 +265,8 @@ func key(t testing.TB, person int) sessionkeys.Key {
 }
 
 func (r *fixture) message(person int, text string) channels.Message {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.people.Lock()
+	defer r.people.Unlock()
 	r.events++
 	return channels.Message{
 		Event: fmt.Sprintf("e%d", r.events), Kind: channels.Said, Channel: "tg", MessageID: fmt.Sprintf("m%d", r.events),
@@ -426,8 +337,8 @@ func (r *fixture) idle() {
 }
 
 func (r *fixture) lives(w sessions.Worker) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.people.Lock()
+	defer r.people.Unlock()
 	return r.alive[w]
 }
 
@@ -457,7 +368,7 @@ func (r *fixture) start(name string, change ...func(*worker.Options)) *process {
 		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func(sessionkeys.Key, time.Time) []llm.SystemBlock { return nil }}},
 		Busy:      &agent.Registry{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return r.space, nil },
-		Observer:  r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Observer:  r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 	}
 	for _, c := range change {
 		c(&o)
@@ -469,14 +380,14 @@ func (r *fixture) start(name string, change ...func(*worker.Options)) *process {
 	p.Worker = w
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	r.mu.Lock()
+	r.people.Lock()
 	r.alive[o.Identity] = true
-	r.mu.Unlock()
+	r.people.Unlock()
 	go func() {
 		err := w.Run(ctx)
-		r.mu.Lock()
+		r.people.Lock()
 		delete(r.alive, o.Identity)
-		r.mu.Unlock()
+		r.people.Unlock()
 		p.ended <- err
 		r.poke()
 	}()
@@ -528,13 +439,20 @@ func (r *fixture) publishMessage(person int, ms ...channels.Message) {
 	}
 }
 
-// publishIn puts m into its mailbox behind intake's back.
-func (r *fixture) publishIn(m channels.Message) {
+// keyOf is the conversation of m.
+func (r *fixture) keyOf(m channels.Message) sessionkeys.Key {
 	r.t.Helper()
 	k, err := sessionkeys.For("main", m.Address)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return k
+}
+
+// publishIn puts m into its mailbox behind intake's back.
+func (r *fixture) publishIn(m channels.Message) {
+	r.t.Helper()
+	k := r.keyOf(m)
 	body, err := json.Marshal(m)
 	if err != nil {
 		r.t.Fatal(err)

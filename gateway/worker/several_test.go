@@ -54,10 +54,7 @@ func (r *fixture) working(first channels.Message, signals bool, change ...func(*
 	r.t.Helper()
 	r.bring(first)
 	a = r.start("a", append(change, hears(false, signals))...)
-	k, err := sessionkeys.For("main", first.Address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	k := r.keyOf(first)
 	// Nobody hears of the message yet; somebody noted it.
 	seq, err := r.log.Last(r.t.Context(), k.Token())
 	if err == nil {
@@ -116,8 +113,7 @@ func TestAWorkerThatWasPausedForTooLongStopsByItself(t *testing.T) {
 	for _, at := range []string{"wait", "hold"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				a := r.start("a", r.talking(tools.Read))
 				synctest.Wait() // it said that it lives
 				a.store.set(func(f *faults) { f.frozen = true })
@@ -147,8 +143,7 @@ func TestAWorkerThatWasPausedForTooLongStopsByItself(t *testing.T) {
 // A worker is paused right before it commits its end.
 func TestAWorkerThatWasPausedBeforeItsLastCommitChangesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a")
 		paused, on := make(chan struct{}), make(chan struct{})
 		synctest.Wait() // it said that it lives
@@ -174,8 +169,7 @@ func TestAWorkerThatWasPausedBeforeItsLastCommitChangesNothing(t *testing.T) {
 // In fake time: the lease is an hour, and workers look for work every second.
 func TestATurnThatIsHandedOverGoesOnAtOnceFromItsLastStep(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		hour := func(o *worker.Options) {
 			o.Config.Lease, o.Config.TurnTimeout, o.Config.Grace = time.Hour, time.Hour, 20*time.Second
 		}
@@ -219,8 +213,7 @@ func TestATurnThatIsHandedOverGoesOnAtOnceFromItsLastStep(t *testing.T) {
 
 func TestAStopIsHeardDuringTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a", grace(patience))
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -242,8 +235,7 @@ func TestAStopIsHeardDuringTheGracePeriod(t *testing.T) {
 // takes up to a moment for everything: no lease ends, so no attempt is counted.
 func TestARestartOfAllWorkersIsInvisible(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		random := rand.New(rand.NewPCG(seed(t), 1)) //nolint:gosec // a schedule
 		next := 0
 		begin := func() *process {
@@ -281,8 +273,7 @@ func TestARestartOfAllWorkersIsInvisible(t *testing.T) {
 // F20
 func TestAMessageThatKillsThreeWorkersGoesToTheDeadLettersAndOthersAreAnswered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		said := r.old(1, "wait x")
 		r.bring(said)
 		for i := range 3 {
@@ -312,8 +303,7 @@ func TestAMessageThatKillsThreeWorkersGoesToTheDeadLettersAndOthersAreAnswered(t
 // An outage of the store is nobody's attempt, also when it outlasts the lease.
 func TestAnOutageThatOutlastsTheLeaseCountsNoAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a", r.talking(tools.Read))
 		r.say(1, "hold x")
 		r.atGate("x")

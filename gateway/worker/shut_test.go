@@ -2,15 +2,13 @@ package worker_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"parley/sessions"
 )
 
 func TestAChatThatIsShutIsStoppedAndNobodyIsTold(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		r.bring(r.old(1, "wait x"))
 		r.atGate("x")

@@ -49,16 +49,6 @@ func (h hold) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	}
 }
 
-func (r *fixture) reach(reached chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-reached:
-	default:
-		close(reached)
-	}
-}
-
 // talk answers all that was asked since the last answer: "hold x" calls the
 // tool first, "wait x" waits when nothing else was asked, "panic" panics.
 func (r *fixture) talk(_ int, q llm.Request) llmtest.Turn {
@@ -112,10 +102,7 @@ func (r *fixture) talking(category tools.Category) func(*worker.Options) {
 // known waits until the owner of m's conversation knows of all that was said.
 func (r *fixture) known(p *process, m channels.Message) {
 	r.t.Helper()
-	k, err := sessionkeys.For("main", m.Address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	k := r.keyOf(m)
 	last, err := r.log.Last(context.Background(), k.Token())
 	if err != nil {
 		r.t.Fatal(err)
@@ -155,8 +142,7 @@ func (r *fixture) wantStarted(n int) {
 
 func TestWhatIsSaidWhileATurnRunsJoinsItBeforeItsNextModelCall(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write))
 		first := r.old(1, "hold x")
 		copied := r.old(1, "second")
@@ -203,8 +189,7 @@ func TestWhatWaitsIsTakenUpAsItsChannelSays(t *testing.T) {
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: mode}))
 				r.during(p, r.old(1, "hold x"), r.old(1, "second"), r.old(1, "third"), r.old(1, "/new"), r.old(1, "fourth"))
 				r.wantAnswers(1, want...)
@@ -219,8 +204,7 @@ func TestATurnIsOfOnePersonWhateverTheMode(t *testing.T) {
 	for mode, started := range map[policy.WhileBusy]int{policy.Steer: 3, policy.Interrupt: 3, policy.Collect: 4, policy.Queue: 5} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: mode, Debounce: time.Nanosecond}))
 				first := inKitchen(r.old(1, "hold x"))
 				r.during(p, first, inKitchen(r.old(1, "more")), inKitchen(r.old(2, "ben's")), inKitchen(r.old(1, "behind")), inKitchen(r.old(1, "it")))
@@ -241,8 +225,7 @@ func TestATurnIsOfOnePersonWhateverTheMode(t *testing.T) {
 
 func TestAnEditOfWhatIsBeingAnsweredJoinsAsACorrection(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write))
 		first := r.old(1, "hold x")
 		r.during(p, first, r.edit(first, "hold x"), r.edit(first, "hold on"))
@@ -253,8 +236,7 @@ func TestAnEditOfWhatIsBeingAnsweredJoinsAsACorrection(t *testing.T) {
 
 func TestWhatIsNotForTheBotJoinsNothingAndHoldsNothingBack(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write))
 		first := inKitchen(r.old(1, "hold x"))
 		r.during(p, first, photo(quiet(inKitchen(r.old(2, "look"))), "a"), inKitchen(r.old(1, "more")))
@@ -265,8 +247,7 @@ func TestWhatIsNotForTheBotJoinsNothingAndHoldsNothingBack(t *testing.T) {
 
 func TestANewMessageInterruptsTheModelCallAndOneAnswerServesBoth(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: policy.Interrupt}))
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -290,8 +271,7 @@ func TestAnInterruptionLeavesToolsWithSideEffectsAlone(t *testing.T) {
 	for category, cancelled := range map[tools.Category]int{tools.Read: 1, tools.Write: 0} {
 		t.Run(string(category), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("w", r.talking(category), waits(policy.Waiting{WhileBusy: policy.Interrupt}))
 				first := r.old(1, "hold x")
 				r.bring(first)
@@ -313,8 +293,7 @@ func TestAnInterruptionLeavesToolsWithSideEffectsAlone(t *testing.T) {
 
 func TestNobodyElseAndNoCopyInterrupts(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: policy.Interrupt}))
 		first := inKitchen(r.old(1, "wait x"))
 		r.bring(first)
@@ -334,8 +313,7 @@ func TestNobodyElseAndNoCopyInterrupts(t *testing.T) {
 
 func TestWhatJoinedATurnThatIsPoisonIsBuriedWithItAndNothingElse(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Read))
 		first := r.old(1, "hold x")
 		r.during(p, first, r.old(1, "panic"))
@@ -386,8 +364,7 @@ func TestWhateverFailsWhatJoinsIsAskedOnce(t *testing.T) {
 
 func TestAPersonWhoIsQuietForAMomentIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		m := r.old(1, "one")
 		at := func(d time.Duration, text string) channels.Message {
 			n := r.old(1, text)
@@ -402,8 +379,7 @@ func TestAPersonWhoIsQuietForAMomentIsAnsweredOnce(t *testing.T) {
 
 func TestNobodyWaitsLongerThanTheDebounceSays(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w", waits(policy.Waiting{Debounce: 2 * time.Second, DebounceMax: 5 * time.Second}))
 		began := time.Now()
 		for range 8 {

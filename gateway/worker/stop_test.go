@@ -41,8 +41,7 @@ func TestStopEndsWhatRunsDropsWhatWaitsAndSaysHowMuch(t *testing.T) {
 // An answer ends what was shown of its turn; a turn that is stopped has none.
 func TestTheLastSignOfAStoppedTurnIsThatItIsOver(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		signs := make(chan signals.Preview, 64)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -86,8 +85,7 @@ func TestTheLastSignOfAStoppedTurnIsThatItIsOver(t *testing.T) {
 
 func TestStopWhenNothingRunsSaysSo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		r.say(1, "/stop")
 		r.wantAnswers(1, "Nothing was running.")
@@ -101,8 +99,7 @@ func TestStopWhenNothingRunsSaysSo(t *testing.T) {
 
 func TestAStopWhoseSignalIsLostIsFoundByLooking(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.log.deaf = true
 		r.start("w")
 		r.say(1, "wait x")
@@ -117,8 +114,7 @@ func TestAStopWhoseSignalIsLostIsFoundByLooking(t *testing.T) {
 
 func TestTwoStopsAreAnsweredOnceEach(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.say(1, "hello")
 		r.say(1, "/stop")
 		r.say(1, "/stop")
@@ -132,8 +128,7 @@ func TestTwoStopsAreAnsweredOnceEach(t *testing.T) {
 // The process dies after the turn was ended and before that was said.
 func TestAStopThatAnotherWorkerCarriesOutToItsEndSaysThatItStopped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("a")
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -150,8 +145,7 @@ func TestAStopThatAnotherWorkerCarriesOutToItsEndSaysThatItStopped(t *testing.T)
 
 func TestAnAgentThatIsNotConfiguredAnyMoreKeepsItsMessagesAndWaits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		none := func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 }
 		p := r.start("w", none)
 		r.say(1, "hello")

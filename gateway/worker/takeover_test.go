@@ -19,8 +19,7 @@ import (
 // F20
 func TestAMessageThatPanicsGoesToTheDeadLettersAndItsSenderIsToldOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		r.say(1, "panic")
 		r.say(1, "after it")
@@ -51,8 +50,7 @@ func TestAMessageThatPanicsGoesToTheDeadLettersAndItsSenderIsToldOnce(t *testing
 
 func TestAToolThatPanicsIsAResultForTheModel(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		r.start("w")
 		r.say(1, "tool x")
 		r.wantAnswers(1, "re: tool x")
@@ -69,8 +67,7 @@ func TestAnOperationThatFailsOrLosesItsAnswerCostsNoAnswer(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("w")
 				r.say(0, "it has begun")
 				r.wantAnswers(0, "re: it has begun")
@@ -98,8 +95,7 @@ func TestAStopIsAnsweredOnceWhicheverOperationFails(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := r.start("w")
 				for n := 1; n <= 8; n++ {
 					gate := fmt.Sprint("gate", n)
@@ -118,8 +114,7 @@ func TestAStopIsAnsweredOnceWhicheverOperationFails(t *testing.T) {
 
 func TestAnotherWorkerTakesOverWhenTheLeaseOfADeadOneHasPassed(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a")
 		r.say(1, "wait x")
 		r.say(1, "second")
@@ -142,8 +137,7 @@ func TestAnotherWorkerTakesOverWhenTheLeaseOfADeadOneHasPassed(t *testing.T) {
 // A paused process finds, when it goes on, that everything it had is another's.
 func TestAWorkerThatWakesUpAfterItsLeaseWritesNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a")
 		synctest.Wait() // it said that it lives
 		a.store.set(func(f *faults) { f.frozen = true })
@@ -173,8 +167,7 @@ func TestAWorkerThatWakesUpAfterItsLeaseWritesNothing(t *testing.T) {
 
 func TestAWorkerWhosePlaceWasTakenByOneOfItsNameEnds(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("w")
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -191,8 +184,7 @@ func TestAWorkerWhosePlaceWasTakenByOneOfItsNameEnds(t *testing.T) {
 
 func TestAWorkerThatCannotKeepItsLeaseStopsItsTurnsByItself(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := r.start("a")
 		r.say(1, "wait x")
 		r.atGate("x")
@@ -208,8 +200,7 @@ func TestAWorkerThatCannotKeepItsLeaseStopsItsTurnsByItself(t *testing.T) {
 
 func TestAtTheEndRunningTurnsFinishWithinTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", grace(patience))
 		r.say(1, "wait x")
 		r.say(1, "left for the next")
@@ -234,8 +225,7 @@ func TestAtTheEndRunningTurnsFinishWithinTheGracePeriod(t *testing.T) {
 // What a stop woke up is taken in the last moment.
 func TestAWorkerLeavesAfterAllThatItWasAboutToTake(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", hears(false, true))
 		asked, goOn := make(chan struct{}), make(chan struct{})
 		p.store.set(func(f *faults) { f.touch = func() { close(asked); <-goOn } })
@@ -257,8 +247,7 @@ func TestAWorkerLeavesAfterAllThatItWasAboutToTake(t *testing.T) {
 
 func TestWhatOutlastsTheGracePeriodIsHandedOverAndCountsNoAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w", grace(time.Millisecond))
 		for i := range 4 {
 			r.say(i, "wait x")
@@ -322,8 +311,7 @@ func (r *fixture) turnsOf(person int) (ts []sessions.Turn) {
 // Held said would be taken up under the old fence, and that attempt not be counted.
 func TestAnOldListOfMailboxesAddsNoAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w")
 		listed, goOn := make(chan struct{}), make(chan struct{})
 		lists := 0

@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"testing"
-	"testing/synctest"
 )
 
 // Of what holds nothing that could be used the person hears, in one line, and no model is
@@ -24,8 +23,7 @@ func TestNothingUsableCame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
+			inFakeTime(t, func(t *testing.T, r *fixture) {
 				p := newPorter(r, false)
 				p.lost = lost
 				r.start("w", p.with)

@@ -3,7 +3,6 @@ package worker_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -15,8 +14,7 @@ func now(m channels.Message) channels.Message { m.ReceivedAt = time.Now(); retur
 // In fake time, so that what comes within the time is exact.
 func TestOnlyWhatMayHaveMorePiecesWaitsForThem(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+	inFakeTime(t, func(t *testing.T, r *fixture) {
 		p := r.start("w")
 		begin := time.Now()
 		took := func(what string, minimum, limit time.Duration) {

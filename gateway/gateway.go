@@ -94,6 +94,7 @@ type Gateway struct {
 	channelStatus *admin.Channels
 	admin         *admin.Server
 	hooks         *webhooks.Server
+	workspaces    *workspaces
 	exports       atomic.Bool // this process is the one that exports the cost
 	// redactor stands at every exit: the log, chats, what operators read, what tools
 	// return.
@@ -119,6 +120,7 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{}), redactor: redaction.New(secretsOf(cfg)...)}
 	g.o.Logger = g.redactor.Logger(o.Logger)
+	g.workspaces = newWorkspaces(cfg, g.o)
 	if err := g.wire(); err != nil {
 		return nil, err
 	}
@@ -171,11 +173,12 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	store, b := opened.store, opened.log
-	stands, err := g.reconcile(ctx, store, b)
+	kept := &storage{store: store, log: b, logger: log, now: g.o.Now, countLost: g.metrics.CountLost}
+	stands, err := kept.reconcile(ctx)
 	if err != nil {
 		return fmt.Errorf("compare the store with the message log: %w", err)
 	}
-	vital := g.healthChecks(store, b)
+	vital := g.healthChecks(kept)
 	checks := append(vital.readinessChecks(), deadLetterCheck(b))
 	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log, checks...)
 	if err != nil {
@@ -218,7 +221,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics}, Agents: g.agents,
 		Loop: loop, Subagents: children, Files: sends, Attachments: g.newImporter(b),
-		Busy: busy, Limits: g.limits, Waiting: g.cfg.WaitingByChannel(), Reactions: g.cfg.ReactionsByChannel(), Workspace: g.workspace, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Busy: busy, Limits: g.limits, Waiting: g.cfg.WaitingByChannel(), Reactions: g.cfg.ReactionsByChannel(), Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
 			return intake.Reauthorize(sources, m, chat...)
 		},
@@ -240,7 +243,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
 		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store),
 	})
-	return g.runRoles(ctx, in, w, out, b, store, vital)
+	return g.runRoles(ctx, in, w, out, kept, vital)
 }
 
 func (g *Gateway) identity() sessions.Worker {

@@ -12,7 +12,7 @@ import (
 
 // newTranscription is what makes words of voice notes; nil: nothing does. Its model is one of
 // those whose calls are counted.
-func (g *Gateway) newTranscription() (*agent.Transcription, error) {
+func (g *Gateway) newTranscription(models dialer) (*agent.Transcription, error) {
 	c := g.cfg.Transcription
 	if c.Model == "" {
 		return nil, nil //nolint:nilnil // that is what it says
@@ -23,7 +23,7 @@ func (g *Gateway) newTranscription() (*agent.Transcription, error) {
 	}
 	p := g.cfg.Providers[provider]
 	m, err := openai.NewSpeech(openai.Options{
-		Provider: provider, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: g.newClient(), TotalTimeout: c.Timeout,
+		Provider: provider, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: models.newClient(), TotalTimeout: c.Timeout,
 	}, c.Language)
 	if err != nil {
 		return nil, fmt.Errorf("transcriptions of %s: %w", provider, err)

@@ -15,13 +15,12 @@ import (
 	"parley/gateway/prices"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
-	"parley/sessions"
 )
 
 // runRoles runs the parts of this process's roles. They end one after another: first
 // what takes messages, then what answers them, then what sends the answers, then
 // what watches.
-func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, b *broker.Broker, store sessions.Store, vital *healthChecks) error {
+func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, kept *storage, vital *healthChecks) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
@@ -44,7 +43,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	part(watching, &watchers, "ops", g.ops.Run)
 	part(watching, &watchers, "admin", g.admin.Run)
 	part(watching, &watchers, "webhooks", g.hooks.Run) // to the end, to refuse in words
-	part(watching, &watchers, "message log", b.Watch)
+	part(watching, &watchers, "message log", kept.log.Watch)
 	part(watching, &watchers, "vitals", vital.run)
 	part(watching, &watchers, "prices", func(ctx context.Context) error {
 		tick := time.NewTicker(prices.Interval)
@@ -53,18 +52,18 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		return nil
 	})
 	part(watching, &watchers, "janitor", func(ctx context.Context) error {
-		return g.runAsLeader(ctx, b, leaseJanitor, func(ctx context.Context) error { return g.sweepLog(ctx, b, store) })
+		return g.runAsLeader(ctx, kept.log, leaseJanitor, kept.sweepLog)
 	})
-	part(watching, &watchers, "store", func(ctx context.Context) error { return g.maintain(ctx, store, b) })
-	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, b) })
+	part(watching, &watchers, "store", kept.maintain)
+	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, kept.log) })
 	if g.cfg.HasRole(settings.RoleGateway) {
-		f := newChannelRunners(g, b, store, out, vital.guard(in.Accept))
+		f := newChannelRunners(g, kept.log, kept.store, out, vital.guard(in.Accept))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)
 	}
 	if g.cfg.HasRole(settings.RoleWorker) {
-		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.sweepWorkspaces(ctx, store) })
+		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.workspaces.sweep(ctx, kept.store) })
 		part(failed, &workers, "worker", w.Run)
 	}
 
@@ -85,7 +84,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	errs = append(errs, senders.Wait())
 	stopWatching()
 	errs = append(errs, watchers.Wait())
-	g.recordLastTick(ctx, store, b)
+	kept.recordLastTick(ctx)
 	return errors.Join(errs...)
 }
 

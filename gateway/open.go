@@ -34,7 +34,7 @@ const roomEvery = 2 * time.Second
 // gateway may have no more tries, and nobody is there to see it.
 func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 	for told := false; ; told = true {
-		if err = os.MkdirAll(filepath.Join(g.cfg.StateDir, workspaces), 0o700); err == nil {
+		if err = os.MkdirAll(g.workspaces.dir, 0o700); err == nil {
 			o, err = g.open(ctx)
 		} else {
 			o, err = resources{}, fmt.Errorf("make the state folder: %w", err)

@@ -63,7 +63,7 @@ func newHistory(t *testing.T) history {
 			t.Fatal(err)
 		}
 		talk(s, generation)
-		s.recordLastTick(t.Context(), store, s.log)
+		s.recordLastTick(t.Context())
 		s.end()
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func TestWhateverCopiesOfStoreAndLogComeTogether(t *testing.T) {
 			if got := []uint64{s.touched(personKey(t, 1)), s.touched(personKey(t, 2)), s.touched(personKey(t, 3))}; fmt.Sprint(got) != fmt.Sprint([]uint64{c.ann, c.ben, c.eve}) {
 				t.Errorf("the store knows of messages up to %v, not %v", got, []uint64{c.ann, c.ben, c.eve})
 			}
-			if got := s.lost(); got != c.lost {
+			if got := s.lost; got != c.lost {
 				t.Errorf("%d conversations are counted as having lost messages, not %d", got, c.lost)
 			}
 			told, err := store.Pending(t.Context(), "tg", 0, 10)
@@ -179,8 +179,8 @@ func TestWhateverCopiesOfStoreAndLogComeTogether(t *testing.T) {
 			if got := s.touched(personKey(t, 3)); got != seq {
 				t.Errorf("of the next message the store knows up to %d, not %d", got, seq)
 			}
-			if again.ambiguousThrough != stands.ambiguousThrough || s.lost() != 0 {
-				t.Errorf("the next start doubts what was said up to %d, not %d, and counts %d as lost again", again.ambiguousThrough, stands.ambiguousThrough, s.lost())
+			if again.ambiguousThrough != stands.ambiguousThrough || s.lost != 0 {
+				t.Errorf("the next start doubts what was said up to %d, not %d, and counts %d as lost again", again.ambiguousThrough, stands.ambiguousThrough, s.lost)
 			}
 			for _, what := range []string{another, shorter, oldStore, unanswered} {
 				s.says(what, false)
@@ -200,7 +200,7 @@ func TestALogBesideNewerNotesIsNotUsedTwice(t *testing.T) {
 	claims(t, filepath.Join(dir, "log"), func(m *mark) { m.LastSeq = past.ends })
 	s := stand(t, filepath.Join(dir, "log"), openFile(t, dir))
 	s.compare()
-	if got := s.lost(); got != 3 {
+	if got := s.lost; got != 3 {
 		t.Errorf("%d messages are counted as lost, not 3", got)
 	}
 	if got := s.publish(personKey(t, 1), personKey(t, 1)); got != past.ends+1 {

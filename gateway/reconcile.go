@@ -4,17 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"parley/broker"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/redis"
 	"parley/sessions/sqlite"
 )
 
 // keepRead is how long messages stay in the log after they were read.
 const keepRead = 7 * 24 * time.Hour
+
+// storage is the store and the message log, of which each may lose what the other has.
+type storage struct {
+	store     sessions.Store
+	log       *broker.Broker
+	logger    *slog.Logger
+	now       func() time.Time
+	countLost func(messages int)
+}
 
 // recovery is what a gateway's work stands on after store and log were compared.
 type recovery struct {
@@ -35,61 +46,61 @@ type recovery struct {
 //     messages that were never delivered; those mailboxes are touched again.
 //   - A store that forgot what it had confirmed: it is an older copy, and does not
 //     know what was answered since. All of it is answered again, and says so.
-func (g *Gateway) reconcile(ctx context.Context, store sessions.Store, b *broker.Broker) (recovery, error) {
+func (s *storage) reconcile(ctx context.Context) (recovery, error) {
 	// The store first: others may be at work, and what they touch meanwhile is in
 	// the log by then.
-	known, highest, err := store.Generation(ctx)
+	known, highest, err := s.store.Generation(ctx)
 	if err != nil {
 		return recovery{}, err
 	}
-	generation, last, err := b.Generation(ctx)
+	generation, last, err := s.log.Generation(ctx)
 	if err != nil {
 		return recovery{}, err
 	}
-	log, opened := g.o.Logger, b.OpenReport()
+	opened := s.log.OpenReport()
 	if opened.HasLoss() {
-		log.Error("the message log is shorter than it was, or another one", "last", opened.LastSeq, "expected", opened.Expected, "problems", opened.Problems)
+		s.logger.Error("the message log is shorter than it was, or another one", "last", opened.LastSeq, "expected", opened.Expected, "problems", opened.Problems)
 	}
 	if known != generation {
 		if known != "" {
-			if _, err := g.notifyLost(ctx, store, known, 0); err != nil {
+			if _, err := s.notifyLost(ctx, known, 0); err != nil {
 				return recovery{}, err
 			}
 		}
-		lost, err := store.StartGeneration(ctx, generation)
+		lost, err := s.store.StartGeneration(ctx, generation)
 		if err != nil {
 			return recovery{}, err
 		}
 		if known != "" {
-			log.Error("the message log is another one than before; what it held is lost", "conversations_with_unanswered_messages", lost)
-			g.metrics.CountLost(lost)
+			s.logger.Error("the message log is another one than before; what it held is lost", "conversations_with_unanswered_messages", lost)
+			s.countLost(lost)
 		}
 		highest = 0
 	}
 	if last < highest {
-		log.Error("the message log lost its newest messages; it may be an older copy", "last", last, "seen", highest)
+		s.logger.Error("the message log lost its newest messages; it may be an older copy", "last", last, "seen", highest)
 		// Before the places are taken: afterwards nobody could tell which are empty.
-		lost, err := g.notifyLost(ctx, store, generation, last)
+		lost, err := s.notifyLost(ctx, generation, last)
 		if err != nil {
 			return recovery{}, err
 		}
-		g.metrics.CountLost(lost)
+		s.countLost(lost)
 	}
 	reached := max(last, highest)
 	if opened.Was == generation && opened.Expected > reached {
 		n := opened.Expected - reached
-		log.Error("the message log lost messages that the store had not seen yet; nobody knows whose they were, so nobody is told", "at_most", n)
-		g.metrics.CountLost(int(n))
+		s.logger.Error("the message log lost messages that the store had not seen yet; nobody knows whose they were, so nobody is told", "at_most", n)
+		s.countLost(int(n))
 		reached = opened.Expected
 	}
-	if err := b.Advance(ctx, reached); err != nil {
+	if err := s.log.Advance(ctx, reached); err != nil {
 		return recovery{}, err
 	}
-	if local, ok := store.(*sqlite.Store); ok {
-		return g.reconcileFile(ctx, local, b, generation, last)
+	if local, ok := s.store.(*sqlite.Store); ok {
+		return s.reconcileFile(ctx, local, generation, last)
 	}
 	if last > highest {
-		if err := touchUnseen(ctx, store, b); err != nil {
+		if err := s.touchUnseen(ctx); err != nil {
 			return recovery{}, err
 		}
 	}
@@ -99,9 +110,9 @@ func (g *Gateway) reconcile(ctx context.Context, store sessions.Store, b *broker
 // notifyLost tells the people of every mailbox that waits for a message behind the
 // place last that it will not be read: the log does not have it any more. It returns
 // how many those are.
-func (g *Gateway) notifyLost(ctx context.Context, store sessions.Store, generation string, last uint64) (int, error) {
+func (s *storage) notifyLost(ctx context.Context, generation string, last uint64) (int, error) {
 	var waiting []sessions.Mailbox
-	if err := store.Mailboxes(ctx, func(m sessions.Mailbox) bool {
+	if err := s.store.Mailboxes(ctx, func(m sessions.Mailbox) bool {
 		if m.LastSeen > m.LastRead && m.LastSeen > last {
 			waiting = append(waiting, m)
 		}
@@ -110,12 +121,12 @@ func (g *Gateway) notifyLost(ctx context.Context, store sessions.Store, generati
 		return 0, fmt.Errorf("look for messages that were lost: %w", err)
 	}
 	for _, m := range waiting {
-		if _, err := worker.NotifyLost(ctx, store, generation, m, g.o.Now()); err != nil {
+		if _, err := worker.NotifyLost(ctx, s.store, generation, m, s.now()); err != nil {
 			return 0, err //nolint:wrapcheck // it says all
 		}
 	}
 	if len(waiting) > 0 {
-		g.o.Logger.Error("messages that nobody had read are lost; their chats are told", "conversations", len(waiting))
+		s.logger.Error("messages that nobody had read are lost; their chats are told", "conversations", len(waiting))
 	}
 	return len(waiting), nil
 }
@@ -123,18 +134,18 @@ func (g *Gateway) notifyLost(ctx context.Context, store sessions.Store, generati
 // reconcileFile goes on for a store that is a file, in whose place an older copy
 // may have been put. A touch that it forgot need not be of the newest message, so
 // all mailboxes are looked at, but after an orderly end that nothing followed.
-func (g *Gateway) reconcileFile(ctx context.Context, store *sqlite.Store, b *broker.Broker, generation string, last uint64) (recovery, error) {
-	ticks, err := store.Ticks(ctx)
+func (s *storage) reconcileFile(ctx context.Context, file *sqlite.Store, generation string, last uint64) (recovery, error) {
+	ticks, err := file.Ticks(ctx)
 	if err != nil {
 		return recovery{}, err
 	}
-	opened := b.OpenReport()
+	opened := s.log.OpenReport()
 	if !opened.Clean || ticks != opened.Store || ticks == 0 {
-		unseen, err := unseenIn(ctx, store, b)
+		unseen, err := s.unseen(ctx)
 		if err != nil {
 			return recovery{}, err
 		}
-		confirmed, err := b.ConfirmedThrough(ctx)
+		confirmed, err := s.log.ConfirmedThrough(ctx)
 		if err != nil {
 			return recovery{}, err
 		}
@@ -145,28 +156,28 @@ func (g *Gateway) reconcileFile(ctx context.Context, store *sqlite.Store, b *bro
 			}
 		}
 		if ticks < opened.Store || forgotten > 0 {
-			g.o.Logger.Error("the database is older than the message log, as if a backup had been put in its place: what was said, answered and spent since is not in it. "+
+			s.logger.Error("the database is older than the message log, as if a backup had been put in its place: what was said, answered and spent since is not in it. "+
 				"Messages of that time that the log still has are answered again, with the mark of a possible repeat",
 				"conversations_it_knows_too_little_of", forgotten, "until", last)
-			if err := store.Distrust(ctx, last, opened.Store); err != nil {
+			if err := file.Distrust(ctx, last, opened.Store); err != nil {
 				return recovery{}, err
 			}
 		}
-		if err := touchAll(ctx, store, unseen); err != nil {
+		if err := s.touchAll(ctx, unseen); err != nil {
 			return recovery{}, err
 		}
 	}
-	doubt, err := store.AmbiguousThrough(ctx)
+	doubt, err := file.AmbiguousThrough(ctx)
 	return recovery{generation: generation, ambiguousThrough: doubt}, err
 }
 
 // recordTick lets the store grow older by one, and the log know of it. Other stores than
 // a file do without: nobody puts an older copy in their place unnoticed.
-func recordTick(ctx context.Context, store sessions.Store, b *broker.Broker) error {
-	if err := store.Probe(ctx); err != nil {
+func (s *storage) recordTick(ctx context.Context) error {
+	if err := s.store.Probe(ctx); err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
-	local, ok := store.(*sqlite.Store)
+	local, ok := s.store.(*sqlite.Store)
 	if !ok {
 		return nil
 	}
@@ -174,17 +185,17 @@ func recordTick(ctx context.Context, store sessions.Store, b *broker.Broker) err
 	if err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
-	b.NoteStore(n)
+	s.log.NoteStore(n)
 	return nil
 }
 
 // recordLastTick is tick when nothing writes any more. It is only a sign for the next
 // start, which looks the closer without it.
-func (g *Gateway) recordLastTick(ctx context.Context, store sessions.Store, b *broker.Broker) {
+func (s *storage) recordLastTick(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), vitalWait)
 	defer cancel()
-	if err := recordTick(end, store, b); err != nil {
-		g.o.Logger.Warn("the store's last mark was not written", "error", err)
+	if err := s.recordTick(end); err != nil {
+		s.logger.Warn("the store's last mark was not written", "error", err)
 	}
 }
 
@@ -196,16 +207,16 @@ type unseenMailbox struct {
 	seq   uint64
 }
 
-func unseenIn(ctx context.Context, store sessions.Store, b *broker.Broker) (found []unseenMailbox, err error) {
+func (s *storage) unseen(ctx context.Context) (found []unseenMailbox, err error) {
 	touched := map[string]uint64{}
-	if err := store.Mailboxes(ctx, func(m sessions.Mailbox) bool {
+	if err := s.store.Mailboxes(ctx, func(m sessions.Mailbox) bool {
 		touched[m.Token] = m.LastSeen
 		return true
 	}); err != nil {
 		return nil, fmt.Errorf("compare the mailboxes with the log: %w", err)
 	}
 	for tries := 1; ; tries++ {
-		found, err = unseenAbove(ctx, b, touched)
+		found, err = unseenAbove(ctx, s.log, touched)
 		if err == nil {
 			return found, nil
 		}
@@ -272,21 +283,21 @@ func lastReadable(ctx context.Context, b *broker.Broker, token string, after, la
 }
 
 // touchUnseen tells the store of every mailbox with messages that it has not seen.
-func touchUnseen(ctx context.Context, store sessions.Store, b *broker.Broker) error {
-	unseen, err := unseenIn(ctx, store, b)
+func (s *storage) touchUnseen(ctx context.Context) error {
+	unseen, err := s.unseen(ctx)
 	if err != nil {
 		return err
 	}
-	return touchAll(ctx, store, unseen)
+	return s.touchAll(ctx, unseen)
 }
 
-func touchAll(ctx context.Context, store sessions.Store, unseen []unseenMailbox) error {
-	now, err := store.Clock(ctx)
+func (s *storage) touchAll(ctx context.Context, unseen []unseenMailbox) error {
+	now, err := s.store.Clock(ctx)
 	if err != nil {
 		return fmt.Errorf("touch mailboxes again: %w", err)
 	}
 	for _, u := range unseen {
-		_, _, err := store.Touch(ctx, sessions.Touch{Token: u.token, Key: u.key, Seq: u.seq, Now: now})
+		_, _, err := s.store.Touch(ctx, sessions.Touch{Token: u.token, Key: u.key, Seq: u.seq, Now: now})
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) { // of a sub-agent that the store does not know
 			return fmt.Errorf("touch a mailbox again: %w", err)
 		}
@@ -295,7 +306,7 @@ func touchAll(ctx context.Context, store sessions.Store, unseen []unseenMailbox)
 }
 
 // sweepLog deletes what was read long ago from the log, once an hour.
-func (g *Gateway) sweepLog(ctx context.Context, b *broker.Broker, store sessions.Store) error {
+func (s *storage) sweepLog(ctx context.Context) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
@@ -304,19 +315,52 @@ func (g *Gateway) sweepLog(ctx context.Context, b *broker.Broker, store sessions
 			return nil
 		case <-tick.C:
 		}
-		n, err := b.Prune(ctx, g.o.Now().Add(-keepRead), func(token string) uint64 {
-			m, err := store.Mailbox(ctx, token)
+		n, err := s.log.Prune(ctx, s.now().Add(-keepRead), func(token string) uint64 {
+			m, err := s.store.Mailbox(ctx, token)
 			if err != nil || m.Turn != nil {
 				return 0
 			}
 			return m.LastRead
 		})
 		if err != nil && ctx.Err() == nil {
-			g.o.Logger.Warn("sweeping the message log", "error", err)
+			s.logger.Warn("sweeping the message log", "error", err)
 		}
 		if n > 0 {
-			g.o.Logger.Info("swept the message log", "deleted", n)
+			s.logger.Info("swept the message log", "deleted", n)
 		}
-		g.pruneFacts(ctx, store, b)
+		s.pruneFacts(ctx)
+	}
+}
+
+// keepFacts is how long facts stay in the log after Redis has them: longer than
+// any failover reaches back.
+const keepFacts = 7 * 24 * time.Hour
+
+// maintain looks after a store that a failover may roll back, until ctx ends. Every
+// mailbox is touched again after one: the log has what the store forgot.
+func (s *storage) maintain(ctx context.Context) error {
+	shared, ok := s.store.(*redis.Store)
+	if !ok {
+		return nil
+	}
+	return shared.Maintain(ctx, s.touchUnseen)
+}
+
+// pruneFacts deletes the facts that the store has had for days.
+func (s *storage) pruneFacts(ctx context.Context) {
+	shared, ok := s.store.(*redis.Store)
+	if !ok {
+		return
+	}
+	applied, err := shared.Applied(ctx)
+	deleted := 0
+	if err == nil {
+		deleted, err = s.log.PruneFacts(ctx, s.now().Add(-keepFacts), applied)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.logger.Warn("sweeping the log of facts", "error", err)
+	}
+	if deleted > 0 {
+		s.logger.Info("swept the log of facts", "deleted", deleted)
 	}
 }

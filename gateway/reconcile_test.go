@@ -18,7 +18,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/broker"
-	"parley/gateway/ops"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
@@ -28,12 +27,11 @@ import (
 // standing is what a gateway compares at its start: a real log and a store, and
 // what it says of them.
 type standing struct {
-	*Gateway
-	t     *testing.T
-	log   *broker.Broker
-	store sessions.Store
-	said  *bytes.Buffer
-	raw   jetstream.JetStream // nil until somebody needs it
+	*storage
+	t    *testing.T
+	said *bytes.Buffer
+	lost int                 // messages that were counted as lost
+	raw  jetstream.JetStream // nil until somebody needs it
 }
 
 // stand opens the log in a folder beside the store.
@@ -45,11 +43,12 @@ func stand(t *testing.T, dir string, store sessions.Store) *standing {
 	}
 	said := &bytes.Buffer{}
 	s := &standing{
-		Gateway: &Gateway{
-			o:       Options{Logger: slog.New(slog.NewTextHandler(said, nil)), Now: time.Now},
-			metrics: ops.NewMetrics(ops.LabelSets{}),
-		}, t: t, log: b, store: store, said: said,
+		storage: &storage{
+			store: store, log: b, logger: slog.New(slog.NewTextHandler(said, nil)), now: time.Now,
+		},
+		t: t, said: said,
 	}
+	s.countLost = func(messages int) { s.lost += messages }
 	t.Cleanup(s.end)
 	return s
 }
@@ -65,7 +64,7 @@ func (s *standing) end() {
 // compare is the start of a gateway.
 func (s *standing) compare() recovery {
 	s.t.Helper()
-	stands, err := s.reconcile(s.t.Context(), s.store, s.log)
+	stands, err := s.reconcile(s.t.Context())
 	if err != nil {
 		s.t.Fatalf("the start failed: %v", err)
 	}
@@ -127,22 +126,6 @@ func (s *standing) touched(k sessionkeys.Key) uint64 {
 		s.t.Fatal(err)
 	}
 	return m.LastSeen
-}
-
-// lost is how many messages were counted as lost.
-func (s *standing) lost() int {
-	s.t.Helper()
-	families, err := s.metrics.Gatherer().Gather()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "parley_messages_lost_total" {
-			return int(f.GetMetric()[0].GetCounter().GetValue())
-		}
-	}
-	s.t.Fatal("lost messages are not counted")
-	return 0
 }
 
 func (s *standing) says(what string, want bool) {
@@ -339,7 +322,7 @@ func TestPlacesThatTheStoreNeverSawAreNotUsedAgain(t *testing.T) {
 
 				s = stand(t, dir, store)
 				s.compare()
-				if got := s.lost(); got != c.lost {
+				if got := s.lost; got != c.lost {
 					t.Errorf("%d messages are counted as lost, not %d", got, c.lost)
 				}
 				s.says(nobodyKnows, c.lost > c.told)
@@ -354,7 +337,7 @@ func TestPlacesThatTheStoreNeverSawAreNotUsedAgain(t *testing.T) {
 
 				s = stand(t, dir, store)
 				s.compare()
-				if got := s.lost(); got != 0 {
+				if got := s.lost; got != 0 {
 					t.Errorf("the next start counts %d messages as lost again", got)
 				}
 				s.says("ERROR", false)
@@ -378,7 +361,7 @@ func TestTheNotesOfAnotherLogAreNotHeldAgainstThisOne(t *testing.T) {
 			s = stand(t, dir, store)
 			s.compare()
 			s.says("the message log is shorter than it was, or another one", start == 0)
-			if got := s.lost(); got != 0 {
+			if got := s.lost; got != 0 {
 				t.Errorf("start %d counts %d messages as lost", start, got)
 			}
 			if got, want := s.publish(ann, ann), uint64(start+2); got != want {

@@ -50,7 +50,7 @@ func (g *Gateway) answerObserver(ctx context.Context, store sessions.Store) func
 			a.Parts, a.File = 1, d.File.Name
 		}
 		if d.Session != "" {
-			a.Folder = g.workspacePath(d.Session)
+			a.Folder = g.workspaces.path(d.Session)
 			tree, err := store.Tree(context.WithoutCancel(ctx), d.Session)
 			if err != nil {
 				g.o.Logger.Warn("looking up a session", "error", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"parley/channels"
 	"parley/disks"
 	"parley/gateway/ops"
-	"parley/sessions"
 )
 
 // What a gateway cannot work without is looked at so often, and is given so long
@@ -50,17 +48,17 @@ type healthCheck struct {
 
 // healthChecks are those of this gateway. A disk that is full fails before somebody's
 // message has to find out.
-func (g *Gateway) healthChecks(store sessions.Store, b *broker.Broker) *healthChecks {
+func (g *Gateway) healthChecks(kept *storage) *healthChecks {
 	v := &healthChecks{log: g.o.Logger, checks: []*healthCheck{
 		{name: "message log", metric: "nats", known: func() error {
-			if ok, why := b.Healthy(); !ok {
+			if ok, why := kept.log.Healthy(); !ok {
 				return errors.New(why) //nolint:err113 // the watchdog's own words
 			}
 			return nil
 		}},
-		{name: "store", metric: "store", probe: func(ctx context.Context) error { return recordTick(ctx, store, b) }},
+		{name: "store", metric: "store", probe: kept.recordTick},
 		{name: "workspaces", metric: "workspaces", probe: func(context.Context) error {
-			return disks.Check(filepath.Join(g.cfg.StateDir, workspaces))
+			return disks.Check(g.workspaces.dir)
 		}},
 	}}
 	for _, n := range g.cfg.Channels.Networks() {

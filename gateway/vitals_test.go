@@ -17,8 +17,9 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
 		d := mount(8 << 20)
 		journal := func(c settings.SignalConfig, roles ...string) *healthCheck {
-			g := &Gateway{cfg: settings.Config{StateDir: d.Dir, Roles: roles, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": c}}}}
-			all := g.healthChecks(nil, nil).checks
+			cfg := settings.Config{StateDir: d.Dir, Roles: roles, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": c}}}
+			g := &Gateway{cfg: cfg, workspaces: newWorkspaces(cfg, Options{})}
+			all := g.healthChecks(&storage{}).checks
 			i := slices.IndexFunc(all, func(v *healthCheck) bool { return v.metric == "journals" })
 			if i < 0 {
 				return nil

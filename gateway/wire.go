@@ -20,14 +20,13 @@ import (
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/llm"
-	"parley/llm/anthropic"
-	"parley/llm/openai"
 	"parley/problems"
 	"parley/sessionkeys"
 )
 
 // wire makes everything that needs neither disk nor network.
 func (g *Gateway) wire() error {
+	models := dialer{g.cfg.Providers, g.cfg.Worker.Turns}
 	g.sets.Version = g.o.Version
 	g.sets.Tools = settings.ToolNames()
 	g.sets.Depth = max(g.cfg.Subagents.MaxDepth, 1)
@@ -38,7 +37,7 @@ func (g *Gateway) wire() error {
 	g.agents, g.leases = map[string]worker.Agent{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
 		a := g.cfg.Agents[name]
-		m, sees, err := g.model(a)
+		m, sees, err := models.model(a)
 		if err != nil {
 			return problems.List{{Path: "agents." + name + ".model", Err: err}}
 		}
@@ -52,7 +51,7 @@ func (g *Gateway) wire() error {
 		}
 	}
 	var err error
-	if g.transcription, err = g.newTranscription(); err != nil {
+	if g.transcription, err = g.newTranscription(models); err != nil {
 		return problems.List{{Path: "transcription", Err: err}}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
@@ -105,50 +104,6 @@ func (g *Gateway) openWebhooks(ctx context.Context) (*webhooks.Server, error) {
 		}
 	}
 	return webhooks.New(ctx, g.cfg.Webhooks, hooks, g.o.Logger)
-}
-
-// model is what an agent runs, and whether that takes pictures.
-func (g *Gateway) model(a settings.AgentConfig) (m llm.Model, sees bool, err error) {
-	name, model, err := settings.SplitModel(a.Model)
-	if err != nil {
-		return nil, false, err
-	}
-	info := llm.Lookup(model)
-	if a.Vision != settings.VisionAuto {
-		info.Vision = a.Vision == settings.VisionOn
-	}
-	m, err = g.dial(name, model, info)
-	return m, info.Vision, err
-}
-
-func (g *Gateway) dial(name, model string, info llm.Info) (llm.Model, error) {
-	p := g.cfg.Providers[name]
-	client := g.newClient()
-	o := openai.Options{Provider: name, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: client, Info: info}
-	switch p.Kind {
-	case settings.KindAnthropic:
-		return anthropic.New(anthropic.Options{Provider: name, Model: model, APIKey: keyOf(p), BaseURL: p.BaseURL, HTTPClient: client, Info: info})
-	case settings.KindOpenAIResponses:
-		return openai.NewResponses(o)
-	default:
-		return openai.New(o)
-	}
-}
-
-// newClient makes a client of which as many connections stay open as turns may run.
-func (g *Gateway) newClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, g.cfg.Worker.Turns
-	return &http.Client{Transport: transport}
-}
-
-// keyOf returns the provider's key; a server of one's own may take none, but the
-// protocols want a word.
-func keyOf(p settings.ProviderConfig) string {
-	if p.APIKey.IsZero() {
-		return "none"
-	}
-	return p.APIKey.Reveal()
 }
 
 func retryOf(c settings.RetryConfig) llm.Retry {

@@ -5,49 +5,63 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
 
-// workspaces is the folder of all of them, in the state folder.
-const workspaces = "workspaces"
-
-func (g *Gateway) workspacePath(id sessionkeys.SessionID) string {
-	return filepath.Join(g.cfg.StateDir, workspaces, string(id))
+// workspaces are the folders of conversations. Its methods may be called concurrently.
+type workspaces struct {
+	dir    string // in which they lie
+	keep   time.Duration
+	made   func(folder string) // nil: nobody asks
+	logger *slog.Logger
+	now    func() time.Time
 }
 
-// workspace makes a session's own folder.
-func (g *Gateway) workspace(id sessionkeys.SessionID) (string, error) {
-	dir := g.workspacePath(id)
+func newWorkspaces(cfg settings.Config, o Options) *workspaces {
+	return &workspaces{
+		dir: filepath.Join(cfg.StateDir, "workspaces"), keep: cfg.Workspaces.Keep, made: o.NewWorkspace, logger: o.Logger, now: o.Now,
+	}
+}
+
+func (w *workspaces) path(id sessionkeys.SessionID) string {
+	return filepath.Join(w.dir, string(id))
+}
+
+// make makes a session's own folder.
+func (w *workspaces) make(id sessionkeys.SessionID) (string, error) {
+	dir := w.path(id)
 	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make a workspace: %w", err)
 	}
-	if errors.Is(missing, fs.ErrNotExist) && g.o.NewWorkspace != nil {
-		g.o.NewWorkspace(dir)
+	if errors.Is(missing, fs.ErrNotExist) && w.made != nil {
+		w.made(dir)
 	}
 	return dir, nil
 }
 
-// sweepWorkspaces deletes, at once and then every hour until ctx ends, the workspaces
+// sweep deletes, at once and then every hour until ctx ends, the workspaces
 // of this process whose conversations were ended long ago.
-func (g *Gateway) sweepWorkspaces(ctx context.Context, store sessions.Store) error {
-	if g.cfg.Workspaces.Keep < 0 {
+func (w *workspaces) sweep(ctx context.Context, store sessions.Store) error {
+	if w.keep < 0 {
 		return nil
 	}
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		n, err := g.sweepEnded(ctx, store)
+		n, err := w.sweepEnded(ctx, store)
 		if err != nil && ctx.Err() == nil {
-			g.o.Logger.Warn("deleting the workspaces of ended conversations", "error", err)
+			w.logger.Warn("deleting the workspaces of ended conversations", "error", err)
 		}
 		if n > 0 {
-			g.o.Logger.Info("deleted the workspaces of conversations that were ended", "deleted", n, "kept_for", g.cfg.Workspaces.Keep)
+			w.logger.Info("deleted the workspaces of conversations that were ended", "deleted", n, "kept_for", w.keep)
 		}
 		select {
 		case <-ctx.Done():
@@ -58,8 +72,8 @@ func (g *Gateway) sweepWorkspaces(ctx context.Context, store sessions.Store) err
 }
 
 // sweepEnded looks at every workspace once.
-func (g *Gateway) sweepEnded(ctx context.Context, store sessions.Store) (deleted int, err error) {
-	all, err := os.ReadDir(filepath.Join(g.cfg.StateDir, workspaces))
+func (w *workspaces) sweepEnded(ctx context.Context, store sessions.Store) (deleted int, err error) {
+	all, err := os.ReadDir(w.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -69,9 +83,9 @@ func (g *Gateway) sweepEnded(ctx context.Context, store sessions.Store) (deleted
 			break
 		}
 		id := sessionkeys.SessionID(e.Name())
-		over, err := g.isEnded(ctx, store, id)
+		over, err := w.isEnded(ctx, store, id)
 		if err == nil && over {
-			err = os.RemoveAll(g.workspacePath(id))
+			err = os.RemoveAll(w.path(id))
 			deleted++
 		}
 		if err != nil {
@@ -83,9 +97,9 @@ func (g *Gateway) sweepEnded(ctx context.Context, store sessions.Store) (deleted
 
 // isEnded reports whether the conversation id was ended so long ago that its files may
 // go. One that the store does not know is not: the store may be the wrong one.
-func (g *Gateway) isEnded(ctx context.Context, store sessions.Store, id sessionkeys.SessionID) (bool, error) {
+func (w *workspaces) isEnded(ctx context.Context, store sessions.Store, id sessionkeys.SessionID) (bool, error) {
 	s, err := store.Session(ctx, id)
-	if errors.Is(err, sessions.ErrNotFound) || err == nil && g.o.Now().Sub(s.UpdatedAt) < g.cfg.Workspaces.Keep {
+	if errors.Is(err, sessions.ErrNotFound) || err == nil && w.now().Sub(s.UpdatedAt) < w.keep {
 		return false, nil
 	}
 	if err != nil {

@@ -43,9 +43,12 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 	store := known{current: "current", all: map[sessionkeys.SessionID]sessions.Session{
 		"current": {UpdatedAt: old}, "ended": {UpdatedAt: old}, "young": {UpdatedAt: young}, "child": {UpdatedAt: old, Parent: "current"},
 	}}
-	g := &Gateway{cfg: settings.Config{StateDir: t.TempDir(), Workspaces: settings.WorkspacesConfig{}.Defaults()}, o: Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}}
+	w := newWorkspaces(
+		settings.Config{StateDir: t.TempDir(), Workspaces: settings.WorkspacesConfig{}.Defaults()},
+		Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)},
+	)
 	left := func() (names []string) {
-		es, err := os.ReadDir(g.workspacePath(""))
+		es, err := os.ReadDir(w.path(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,11 +57,11 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 		}
 		return names
 	}
-	if n, err := g.sweepEnded(t.Context(), store); n != 0 || err != nil {
+	if n, err := w.sweepEnded(t.Context(), store); n != 0 || err != nil {
 		t.Errorf("without any: %d, %v", n, err)
 	}
 	for _, id := range []sessionkeys.SessionID{"current", "ended", "young", "child", "nobody's"} {
-		dir, err := g.workspace(id)
+		dir, err := w.make(id)
 		if err == nil {
 			err = os.WriteFile(dir+"/notes.txt", nil, 0o600)
 		}
@@ -67,11 +70,11 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 		}
 	}
 	store.down = errors.New("down")
-	if n, err := g.sweepEnded(t.Context(), store); n != 0 || err == nil || len(left()) != 5 {
+	if n, err := w.sweepEnded(t.Context(), store); n != 0 || err == nil || len(left()) != 5 {
 		t.Errorf("without the store: %d, %v", n, err)
 	}
 	store.down = nil
-	if n, err := g.sweepEnded(t.Context(), store); n != 1 || err != nil || !slices.Equal(left(), []string{"child", "current", "nobody's", "young"}) {
+	if n, err := w.sweepEnded(t.Context(), store); n != 1 || err != nil || !slices.Equal(left(), []string{"child", "current", "nobody's", "young"}) {
 		t.Errorf("%d, %v; there lie %q", n, err, left())
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"parley/costs"
+	"parley/gateway/messages"
 	"parley/gateway/recording"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -17,33 +19,44 @@ import (
 	"parley/transcript"
 )
 
+// comparison holds a replay to its recording. Its methods may be called concurrently
+// until compare is.
+type comparison struct {
+	store  sessions.Store // the replay's own
+	script *script
+
+	mu      sync.Mutex // guards what follows
+	report  *Report
+	inexact int // requests that cannot be made again to the letter
+}
+
 // compare holds what the replay left in its store to the recording.
-func (s *player) compare(ctx context.Context) error {
-	for _, was := range s.o.Recording.Sessions {
-		if err := s.compareSession(ctx, was.ID); err != nil {
+func (c *comparison) compare(ctx context.Context) error {
+	for _, was := range c.script.r.Sessions {
+		if err := c.compareSession(ctx, was.ID); err != nil {
 			return err
 		}
 	}
-	for _, t := range s.script.r.Turns {
-		if err := s.compareTurn(ctx, t); err != nil {
+	for _, t := range c.script.r.Turns {
+		if err := c.compareTurn(ctx, t); err != nil {
 			return err
 		}
 	}
-	if err := s.compareCosts(ctx); err != nil {
+	if err := c.compareCosts(ctx); err != nil {
 		return err
 	}
-	if err := s.compareReplies(ctx); err != nil {
+	if err := c.compareReplies(ctx); err != nil {
 		return err
 	}
-	if s.inexact > 0 {
-		s.report.Notes = append(s.report.Notes, fmt.Sprintf(
-			"%d requests are not in the recording to the letter: secrets were taken out, the file was changed, or histories are put together otherwise now", s.inexact))
+	if c.inexact > 0 {
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf(
+			"%d requests are not in the recording to the letter: secrets were taken out, the file was changed, or histories are put together otherwise now", c.inexact))
 	}
-	slices.Sort(s.report.Notes)
-	s.report.Notes = slices.Compact(s.report.Notes)
-	slices.SortStableFunc(s.report.Differences, func(a, b Difference) int { return cmp.Compare(kindOrder(a.Kind), kindOrder(b.Kind)) })
-	for i := range s.report.Differences {
-		slices.Sort(s.report.Differences[i].Where)
+	slices.Sort(c.report.Notes)
+	c.report.Notes = slices.Compact(c.report.Notes)
+	slices.SortStableFunc(c.report.Differences, func(a, b Difference) int { return cmp.Compare(kindOrder(a.Kind), kindOrder(b.Kind)) })
+	for i := range c.report.Differences {
+		slices.Sort(c.report.Differences[i].Where)
 	}
 	return nil
 }
@@ -53,11 +66,11 @@ func kindOrder(k Kind) int {
 	return slices.Index([]Kind{Requests, ToolCalls, Turns, Messages, Costs, Replies}, k)
 }
 
-func (s *player) compareSession(ctx context.Context, id sessionkeys.SessionID) error {
-	was := s.script.r.Messages[id]
-	is, err := s.o.Store.Messages(ctx, id)
+func (c *comparison) compareSession(ctx context.Context, id sessionkeys.SessionID) error {
+	was := c.script.r.Messages[id]
+	is, err := c.store.Messages(ctx, id)
 	if errors.Is(err, sessions.ErrNotFound) {
-		s.addDifference(ToolCalls, "sub-agent "+string(id), "it was started, and is not now")
+		c.addDifference(ToolCalls, "sub-agent "+string(id), "it was started, and is not now")
 		return nil
 	}
 	if err != nil {
@@ -67,10 +80,10 @@ func (s *player) compareSession(ctx context.Context, id sessionkeys.SessionID) e
 		where := fmt.Sprintf("message %d of session %s", i+1, id)
 		switch {
 		case i >= len(is):
-			s.addDifference(kindOf(was[i]), where, diffValue("message", messageDump(was[i]), "(none)"))
+			c.addDifference(kindOf(was[i]), where, diffValue("message", messageDump(was[i]), "(none)"))
 			return nil
 		case i >= len(was):
-			s.addDifference(kindOf(is[i]), where, diffValue("message", "(none)", messageDump(is[i])))
+			c.addDifference(kindOf(is[i]), where, diffValue("message", "(none)", messageDump(is[i])))
 			return nil
 		case was[i].ID != is[i].ID || llm.Digest("", was[i:i+1]) != llm.Digest("", is[i:i+1]):
 			d := diffText("message", messageDump(was[i]), messageDump(is[i]))
@@ -80,7 +93,7 @@ func (s *player) compareSession(ctx context.Context, id sessionkeys.SessionID) e
 			if d == "" {
 				d = diffValue("id of the message", was[i].ID, is[i].ID)
 			}
-			s.addDifference(kindOf(was[i]), where, d)
+			c.addDifference(kindOf(was[i]), where, d)
 			return nil // the rest comes of it
 		}
 	}
@@ -94,57 +107,57 @@ func kindOf(m transcript.Message) Kind {
 	return Messages
 }
 
-func (s *player) compareTurn(ctx context.Context, was recording.Turn) error {
-	is, err := s.o.Store.Turn(ctx, was.ID)
+func (c *comparison) compareTurn(ctx context.Context, was recording.Turn) error {
+	is, err := c.store.Turn(ctx, was.ID)
 	where := "turn " + was.ID
 	if errors.Is(err, sessions.ErrNotFound) {
-		s.addDifference(Turns, where, "it was opened, and is not now")
+		c.addDifference(Turns, where, "it was opened, and is not now")
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("compare turn %s: %w", was.ID, err)
 	}
-	s.report.Turns++
+	c.report.Turns++
 	if was.State != string(sessions.Done) {
 		return nil
 	}
 	if d := diffValue("outcome", string(was.Outcome), or(string(is.Outcome), string(is.State))); d != "" {
-		s.addDifference(Turns, where, d)
+		c.addDifference(Turns, where, d)
 	}
 	if d := diffValue("answered model calls", was.Steps, is.Steps); d != "" {
-		s.addDifference(Turns, where, d)
+		c.addDifference(Turns, where, d)
 	}
 	return nil
 }
 
-func (s *player) compareCosts(ctx context.Context) error {
+func (c *comparison) compareCosts(ctx context.Context) error {
 	is := map[string]costs.Entry{}
-	err := s.o.Store.Ledger(ctx, "", func(_ sessionkeys.SessionID, e costs.Entry) bool {
+	err := c.store.Ledger(ctx, "", func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		is[e.ID] = e
 		return true
 	})
 	if err != nil {
 		return fmt.Errorf("compare the costs: %w", err)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.script.r.Costs)) {
-		was := s.script.r.Costs[id]
+	for _, id := range slices.Sorted(maps.Keys(c.script.r.Costs)) {
+		was := c.script.r.Costs[id]
 		e, ok := is[id]
 		if !ok {
-			if s.script.requests[id] == nil {
-				s.report.Notes = append(s.report.Notes, fmt.Sprintf("what call %s asked was not kept yet when it was made", id))
+			if c.script.requests[id] == nil {
+				c.report.Notes = append(c.report.Notes, fmt.Sprintf("what call %s asked was not kept yet when it was made", id))
 			}
-			s.addDifference(Costs, "call "+id, fmt.Sprintf("- %s\n+ it is not made", was.Amount))
+			c.addDifference(Costs, "call "+id, fmt.Sprintf("- %s\n+ it is not made", was.Amount))
 			continue
 		}
-		s.report.Calls++
-		s.report.Cost += e.Amount
+		c.report.Calls++
+		c.report.Cost += e.Amount
 		if d := diffEntry(was, e); d != "" {
-			s.addDifference(Costs, "call "+id, d)
+			c.addDifference(Costs, "call "+id, d)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(is)) {
-		if _, ok := s.script.r.Costs[id]; !ok && s.script.requests[id] == nil {
-			s.addDifference(Costs, "call "+id, fmt.Sprintf("- it was not made\n+ %s", is[id].Amount))
+		if _, ok := c.script.r.Costs[id]; !ok && c.script.requests[id] == nil {
+			c.addDifference(Costs, "call "+id, fmt.Sprintf("- it was not made\n+ %s", is[id].Amount))
 		}
 	}
 	return nil
@@ -168,37 +181,41 @@ func formatTokens(u costs.Usage) string {
 	return fmt.Sprintf("%d in, %d cached, %d+%d written, %d out (%s)", u.Input, u.CacheRead, u.CacheWrite5m, u.CacheWrite1h, u.Output, u.Source)
 }
 
-func (s *player) compareReplies(ctx context.Context) error {
+func (c *comparison) compareReplies(ctx context.Context) error {
 	skipped := 0
-	for i := range s.script.r.Deliveries {
-		was := &s.script.r.Deliveries[i]
-		if !s.script.isReplayable(was) {
+	for i := range c.script.r.Deliveries {
+		was := &c.script.r.Deliveries[i]
+		if !c.script.isReplayable(was) {
 			skipped++
 			continue
 		}
-		is, err := s.o.Store.Delivery(ctx, was.ID)
+		id := was.ID
+		if note, ok := messages.ParseID(id); ok && c.script.isStop(id) { // an older version gave it another kind
+			id = messages.ID{Kind: messages.Stopped, About: note.About}.String()
+		}
+		is, err := c.store.Delivery(ctx, id)
 		where := "answer " + was.ID
 		if errors.Is(err, sessions.ErrNotFound) {
-			s.addDifference(Replies, where, describeMissing(was))
+			c.addDifference(Replies, where, describeMissing(was))
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("compare answer %s: %w", was.ID, err)
 		}
-		s.report.Replies++
-		s.compareReply(where, was, is)
+		c.report.Replies++
+		c.compareReply(where, was, is)
 	}
 	if skipped > 0 {
-		s.report.Notes = append(s.report.Notes, fmt.Sprintf("%d answers that were given at once, as to /status, were not asked for again", skipped))
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("%d answers that were given at once, as to /status, were not asked for again", skipped))
 	}
-	for _, t := range s.script.roots {
-		d, err := s.o.Store.Delivery(ctx, t.ID)
+	for _, t := range c.script.roots {
+		d, err := c.store.Delivery(ctx, t.ID)
 		switch {
 		case errors.Is(err, sessions.ErrNotFound):
 		case err != nil:
 			return fmt.Errorf("compare the answer of turn %s: %w", t.ID, err)
-		case s.script.answers[t.ID] == nil:
-			s.addDifference(Replies, "turn "+t.ID, diffValue("text", "(none)", d.Text))
+		case c.script.answers[t.ID] == nil:
+			c.addDifference(Replies, "turn "+t.ID, diffValue("text", "(none)", d.Text))
 		}
 	}
 	return nil
@@ -226,30 +243,30 @@ func storedFileText(f *sessions.File) string {
 	return recordedFileText(&recording.File{Name: f.Name, MIME: f.MIME, Size: f.Size})
 }
 
-func (s *player) compareReply(where string, was *recording.Delivery, is sessions.Delivery) {
+func (c *comparison) compareReply(where string, was *recording.Delivery, is sessions.Delivery) {
 	if d := diffValue("file", recordedFileText(was.File), storedFileText(is.File)); d != "" {
-		s.addDifference(Replies, where, d)
+		c.addDifference(Replies, where, d)
 	}
 	if d := diffText("text", was.Text, is.Text); d != "" {
-		s.addDifference(Replies, where, d)
+		c.addDifference(Replies, where, d)
 	}
 	if was.To != is.To || was.ReplyTo != is.ReplyTo {
-		s.addDifference(Replies, where, diffValue("place", fmt.Sprintf("%+v, answering %q", was.To, was.ReplyTo), fmt.Sprintf("%+v, answering %q", is.To, is.ReplyTo)))
+		c.addDifference(Replies, where, diffValue("place", fmt.Sprintf("%+v, answering %q", was.To, was.ReplyTo), fmt.Sprintf("%+v, answering %q", is.To, is.ReplyTo)))
 	}
 	if len(was.Parts) == 0 {
 		return // it was not rendered yet, or there was nothing to show
 	}
 	if d := diffValue("messages it takes", len(was.Parts), len(is.Parts)); d != "" {
-		s.addDifference(Replies, where, d)
+		c.addDifference(Replies, where, d)
 		return
 	}
 	for i, p := range was.Parts {
 		if d := diffText(fmt.Sprintf("part %d as it is sent", i+1), string(p.Body), string(is.Parts[i].Body)); d != "" {
-			s.addDifference(Replies, where, d)
+			c.addDifference(Replies, where, d)
 		}
 		failed := p.State == string(sessions.Failed)
 		if d := diffValue(fmt.Sprintf("part %d failed", i+1), failed, is.Parts[i].State == sessions.Failed); d != "" {
-			s.addDifference(Replies, where, d)
+			c.addDifference(Replies, where, d)
 		}
 	}
 }

@@ -79,12 +79,12 @@ func (e transcriber) Transcribe(ctx context.Context, speech llm.Speech) (llm.Tra
 }
 
 // transcriptionCall is the call that the turn makes now.
-func (s *player) transcriptionCall(turn string) string {
-	t, ok := s.script.turns[turn]
+func (p *progress) transcriptionCall(turn string) string {
+	t, ok := p.script.turns[turn]
 	if !ok {
 		return ""
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pending[t.Session]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pending[t.Session]
 }

@@ -64,18 +64,6 @@ func (m *model) newError(k llm.Kind, why string) *llm.Error {
 	return &llm.Error{Kind: k, Provider: m.provider, Model: m.name, Message: why, Sent: true, Usage: &costs.Usage{Source: costs.Reported}}
 }
 
-// pendingCall is the call that the session with that cache key makes now.
-func (s *player) pendingCall(cacheKey string) (id string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for session, call := range s.pending {
-		if session.MailboxToken() == cacheKey {
-			return call, true
-		}
-	}
-	return "", false
-}
-
 func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, error) bool) {
 	s := m.s
 	e, booked := s.script.r.Costs[id]
@@ -169,11 +157,8 @@ func (s *player) requestStop(ctx context.Context, root *turn, d *delivered) {
 		}
 	}
 	s.feedUntil(root.Ended)
-	id, ok := messages.NoteAbout(d.ID)
-	if !ok {
-		s.addDifference(Turns, "turn "+root.ID, "it cannot be stopped: "+d.ID+" answers no request to stop")
-		return
-	}
+	note, _ := messages.ParseID(d.ID) // script.isStop has seen it
+	id := note.About
 	_, err := s.o.Store.Request(context.WithoutCancel(ctx), sessions.Control{
 		ID: id, Event: sessions.InboxID{Channel: "replay", Event: id}, Token: s.script.key.Token(), Key: s.script.key, Kind: "stop",
 		Through: through, Channel: d.Channel, From: d.To, ReplyTo: d.ReplyTo, At: root.Ended,

@@ -37,7 +37,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"parley/agent"
@@ -125,23 +124,15 @@ const patience = 20 * time.Second
 
 // player is one replay.
 type player struct {
-	o        parts
-	script   *script
-	report   *Report
-	log      *log
-	busy     *agent.Registry
-	metrics  *ops.Metrics
-	prompt   map[string]worker.Agent
-	progress chan struct{} // something was committed; has room for one
+	*progress
+	*comparison
 
-	mu           sync.Mutex // guards what follows
-	now          time.Time
-	done         map[string]bool // ids of messages, calls and turns that were committed
-	pending      map[sessionkeys.SessionID]string
-	waiting      map[string]bool // calls that wait to be interrupted
-	interruptNow *interruption   // where the worker is to end now
-	last         *interruption   // where one ended last
-	inexact      int             // requests that cannot be made again to the letter
+	o       parts
+	script  *script
+	log     *log
+	busy    *agent.Registry
+	metrics *ops.Metrics
+	prompt  map[string]worker.Agent
 }
 
 func newPlayer(o parts) (*player, error) {
@@ -150,10 +141,8 @@ func newPlayer(o parts) (*player, error) {
 		return nil, err
 	}
 	s := &player{
-		o: o, script: sc, report: &Report{Header: o.Recording.Header}, log: newLog(), busy: &agent.Registry{},
-		metrics: ops.NewMetrics(ops.LabelSets{}), progress: make(chan struct{}, 1), now: sc.begins,
-		done: map[string]bool{}, pending: map[sessionkeys.SessionID]string{}, waiting: map[string]bool{},
-		prompt: map[string]worker.Agent{},
+		progress: newProgress(sc), comparison: &comparison{store: o.Store, script: sc, report: &Report{Header: o.Recording.Header}},
+		o: o, script: sc, log: newLog(), busy: &agent.Registry{}, metrics: ops.NewMetrics(ops.LabelSets{}), prompt: map[string]worker.Agent{},
 	}
 	for name, a := range o.Agents {
 		setup, ok := o.Recording.Header.Setup.Agents[name]
@@ -174,22 +163,6 @@ func newPlayer(o parts) (*player, error) {
 		}
 	}
 	return s, nil
-}
-
-// clock is the time of the recording.
-func (s *player) clock() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-// advanceClock moves the clock on to t. It never goes back.
-func (s *player) advanceClock(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t.After(s.now) {
-		s.now = t
-	}
 }
 
 // newLoop is how turns run.

@@ -85,8 +85,8 @@ func (r *Report) Print(w io.Writer) error {
 }
 
 // addDifference notes a difference.
-func (s *player) addDifference(k Kind, where, what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report.add(k, where, what)
+func (c *comparison) addDifference(k Kind, where, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.add(k, where, what)
 }

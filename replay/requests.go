@@ -10,24 +10,24 @@ import (
 )
 
 // compareRequests holds what a model is asked to what it was asked.
-func (s *player) compareRequests(q *recording.Request, f llm.RequestTemplate, was llm.Request, nf llm.RequestTemplate, is llm.Request) {
+func (c *comparison) compareRequests(q *recording.Request, f llm.RequestTemplate, was llm.Request, nf llm.RequestTemplate, is llm.Request) {
 	if llm.Digest(f.Name(), was.Messages) != q.Digest {
-		s.mu.Lock()
-		s.inexact++
-		s.mu.Unlock()
+		c.mu.Lock()
+		c.inexact++
+		c.mu.Unlock()
 	}
 	if f.Name() == nf.Name() && llm.Digest("", was.Messages) == llm.Digest("", is.Messages) && was.MaxTokens == is.MaxTokens {
 		return
 	}
 	where := "request " + q.ID
 	for _, d := range diffTemplate(f, nf) {
-		s.addDifference(Requests, where, d)
+		c.addDifference(Requests, where, d)
 	}
 	if d := diffMessages(was.Messages, is.Messages); d != "" {
-		s.addDifference(Requests, where, d)
+		c.addDifference(Requests, where, d)
 	}
 	if d := diffValue("most output tokens", was.MaxTokens, is.MaxTokens); d != "" {
-		s.addDifference(Requests, where, d)
+		c.addDifference(Requests, where, d)
 	}
 }
 

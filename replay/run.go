@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/gateway/recording"
 	"parley/gateway/signals"
 	"parley/gateway/worker"
@@ -100,7 +99,7 @@ func (s *player) play(ctx context.Context) error {
 // life ends before they are all done.
 func (s *player) playTurns(ctx context.Context, l *workerRun) (again bool, err error) {
 	for _, t := range s.script.roots {
-		if s.isDone(t.ID) || s.isDone(openEnd+t.ID) {
+		if s.isDone(t.ID) || s.isEnded(t.ID) {
 			continue
 		}
 		s.advanceClock(t.Opened)
@@ -157,10 +156,7 @@ func (s *player) feedOpening(ctx context.Context, l *workerRun, t *turn) (died b
 			s.publish(s.newEnvelope(e))
 		}
 	}
-	s.mu.Lock()
-	fed := s.done[envelopeID(t.Seq)]
-	s.mu.Unlock()
-	if !fed { // by the clock of another machine it came later
+	if !s.isFed(t.Seq) { // by the clock of another machine it came later
 		for _, e := range s.script.r.Envelopes {
 			if e.Seq <= t.Seq && !e.Pruned {
 				s.publish(s.newEnvelope(e))
@@ -179,18 +175,16 @@ func (s *player) hasRead(ctx context.Context, seq uint64) (bool, error) {
 	return m.LastRead >= seq, nil
 }
 
-func envelopeID(seq uint64) string { return "envelope " + strconv.FormatUint(seq, 10) }
-
 func (s *player) newEnvelope(e recording.Envelope) broker.Envelope {
 	return broker.Envelope{ID: e.ID, Token: s.script.key.Token(), Key: s.script.key.String(), Body: e.Body, Seq: e.Seq, At: e.At}
 }
 
 // publish puts an envelope into the log, once.
 func (s *player) publish(e broker.Envelope) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id := envelopeID(e.Seq); !s.done[id] {
-		s.done[id] = true
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	if !s.fed[e.Seq] {
+		s.fed[e.Seq] = true
 		s.log.feed(e)
 	}
 }
@@ -217,7 +211,7 @@ func (s *player) rebuildEnvelope(t *turn) (broker.Envelope, error) {
 		return broker.Envelope{}, fmt.Errorf("make the message of turn %s again: %w", t.ID, err)
 	}
 	s.report.Notes = append(s.report.Notes, fmt.Sprintf("the message of turn %s was not in the log any more; it was made again from the transcript", t.ID))
-	return broker.Envelope{ID: "restored " + t.ID, Token: s.script.key.Token(), Key: s.script.key.String(), Body: body, Seq: t.Seq, At: t.Received}, nil
+	return broker.Envelope{ID: messages.ID{Kind: messages.Restored, About: t.ID}.String(), Token: s.script.key.Token(), Key: s.script.key.String(), Body: body, Seq: t.Seq, At: t.Received}, nil
 }
 
 // await waits until done, or until the worker has to die or hand over here.
@@ -239,7 +233,7 @@ func (s *player) await(ctx context.Context, l *workerRun, done func() (bool, err
 		select {
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
-		case <-s.progress:
+		case <-s.changed:
 			stuck.Reset(patience)
 		case <-poll.C:
 		case <-stuck.C:
@@ -299,25 +293,6 @@ func (s *player) drain(ctx context.Context) error {
 	return nil
 }
 
-func (s *player) isDone(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.done[id]
-}
-
-// hasTreeEnded says whether the recording of the turn, or of one below it, has
-// ended.
-func (s *player) hasTreeEnded(root *turn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, t := range s.script.turns {
-		if s.done[openEnd+id] && s.script.rootOf(t) == root {
-			return true
-		}
-	}
-	return false
-}
-
 // settleOpen notes that what was open at the export was replayed as far as it
 // went.
 func (s *player) settleOpen(t *turn) {
@@ -347,60 +322,6 @@ func (s *script) rootOf(t *turn) (root *turn) {
 	return root
 }
 
-// markWaiting notes that a call waits to be interrupted.
-func (s *player) markWaiting(id string) {
-	s.mu.Lock()
-	s.waiting[id] = true
-	s.checkInterruptions()
-	s.mu.Unlock()
-	s.signalProgress()
-}
-
-// checkInterruptions finds out whether the worker has to end now: all calls wait that were
-// interrupted together, and all is done that was done before. The caller holds
-// mu.
-func (s *player) checkInterruptions() {
-	for _, b := range s.script.interruptions {
-		all := func(ids []string, in map[string]bool) bool {
-			return !slices.ContainsFunc(ids, func(id string) bool { return !in[id] })
-		}
-		if all(b.calls, s.waiting) && all(b.before, s.done) {
-			s.interruptNow = b
-			clear(s.waiting)
-			return
-		}
-	}
-}
-
-// takeInterruption is where the worker has to end now, once.
-func (s *player) takeInterruption() *interruption {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.interruptNow
-	if b != nil {
-		s.last, s.interruptNow = b, nil
-	}
-	return b
-}
-
-func (s *player) lastInterruption() *interruption {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
-// stuckAt says what the replay waits for.
-func (s *player) stuckAt() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.script.roots {
-		if !s.done[t.ID] {
-			return fmt.Sprintf("it does not get beyond turn %s", t.ID)
-		}
-	}
-	return "it does not come to an end"
-}
-
 // signalControl tells the worker that there is a control request.
 func (s *player) signalControl(ctx context.Context) {
 	body, err := json.Marshal(signals.Control{Token: s.script.key.Token()})
@@ -409,13 +330,10 @@ func (s *player) signalControl(ctx context.Context) {
 	}
 }
 
-// restored begins the event id of a message that was made again from the transcript.
-const restored = "restored "
-
 // restoreMessage is a message that reads as text when it is taken into a turn.
 func restoreMessage(text string, t *turn) channels.Message {
 	return channels.Message{
-		Channel: t.Channel, Kind: channels.Said, Address: t.From, Event: restored + t.ID, MessageID: t.ReplyTo,
+		Channel: t.Channel, Kind: channels.Said, Address: t.From, Event: messages.ID{Kind: messages.Restored, About: t.ID}.String(), MessageID: t.ReplyTo,
 		Sender: channels.Sender{ID: t.Sender}, Mentioned: true, ReceivedAt: t.Received, Text: text,
 	}
 }
@@ -423,7 +341,7 @@ func restoreMessage(text string, t *turn) channels.Message {
 // messageText is what the model reads of a message: of one that was made again what it read
 // then.
 func messageText(m channels.Message, files []string) string {
-	if strings.HasPrefix(m.Event, restored) {
+	if id, ok := messages.ParseID(m.Event); ok && id.Kind == messages.Restored {
 		return m.Text
 	}
 	return worker.MessageText(m, files)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/agent"
@@ -107,13 +106,28 @@ func (s *script) findStops() {
 			continue
 		}
 		for _, d := range s.r.Deliveries {
-			if d.Turn == "" && !used[d.ID] && !d.At.Before(t.Ended) && strings.HasPrefix(d.Text, "Stopped.") {
+			if d.Turn == "" && !used[d.ID] && !d.At.Before(t.Ended) && s.isStop(d.ID) {
 				used[d.ID] = true
 				s.stops[t.ID] = s.answers[d.ID]
 				break
 			}
 		}
 	}
+}
+
+// isStop reports whether an answer is that of a request which stopped a turn. Of the
+// notes of a recording by an older version it is one that answers no message of the
+// queue.
+func (s *script) isStop(id string) bool {
+	note, ok := messages.ParseID(id)
+	return ok && (note.Kind == messages.Stopped || note.Kind == messages.Note && !s.isQueued(note))
+}
+
+// isQueued reports whether a note answers a message of the queue.
+func (s *script) isQueued(note messages.ID) bool {
+	return note.Kind == messages.Note && slices.ContainsFunc(s.r.Envelopes, func(e recording.Envelope) bool {
+		return note.About == worker.TurnID(s.r.Header.Generation, s.key.Token(), e.Seq)
+	})
 }
 
 // Outcomes of calls that did not end by themselves.
@@ -189,10 +203,8 @@ func (s *script) isReplayable(d *recording.Delivery) bool {
 	if d.Turn != "" {
 		return true
 	}
-	for _, e := range s.r.Envelopes {
-		if d.ID == messages.NoteID(worker.TurnID(s.r.Header.Generation, s.key.Token(), e.Seq)) {
-			return true
-		}
+	if note, ok := messages.ParseID(d.ID); ok && s.isQueued(note) {
+		return true
 	}
 	for _, stop := range s.stops {
 		if stop == d {

@@ -9,7 +9,6 @@ import (
 
 	"parley/agent"
 	"parley/costs"
-	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -198,38 +197,6 @@ func (l *workerRun) Spawn(ctx context.Context, f sessions.Fence, c sessions.Sess
 func (l *workerRun) Handover(ctx context.Context, f sessions.Fence) error {
 	return l.commit(func() error { return l.Store.Handover(ctx, f) })
 }
-
-// markDone notes that ids are in the store.
-func (s *player) markDone(ids ...string) {
-	s.mu.Lock()
-	for _, id := range ids {
-		s.done[id] = true
-	}
-	s.checkInterruptions()
-	s.mu.Unlock()
-	s.signalProgress()
-}
-
-func (s *player) signalProgress() {
-	select {
-	case s.progress <- struct{}{}:
-	default:
-	}
-}
-
-// setPending notes which call a session makes now.
-func (s *player) setPending(id sessionkeys.SessionID, call string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pending[id] = call
-}
-
-// markEnded notes that the recording of a turn has ended: it stays open.
-func (s *player) markEnded(turn string) {
-	s.markDone(openEnd + turn)
-}
-
-const openEnd = "open end of "
 
 // refusal is the refusal of a reservation as it was; nil: there was none here.
 func (s *player) refusal(c sessions.Charge, r costs.Reservation, made bool) error {

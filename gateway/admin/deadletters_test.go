@@ -141,7 +141,11 @@ func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 			t.Errorf("again: %+v", again)
 		}
 		seen[again.Event] = true
-		m, id = again, again.Event[len("redelivered-"):]+"x" // stands for the hash of the event
+		named, ok := messages.ParseID(again.Event)
+		if !ok || named != (messages.ID{Kind: messages.Redelivered, About: id}) {
+			t.Errorf("the letter %q becomes the event %q", id, again.Event)
+		}
+		m, id = again, id+"x" // stands for the hash of the event
 	}
 }
 

@@ -83,7 +83,7 @@ func (i *Intake) rememberPiece(_ context.Context, e *event) (outcome, error) {
 func (i *Intake) answer(ctx context.Context, m channels.Message, text string) error {
 	id := messages.Inbox(m)
 	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
-		ID: messages.NoteID(messages.EventID(m)), Channel: m.Channel, To: m.Address, ReplyTo: channels.PrivateReplyTo(messages.ReplyTo(m)), Text: text, At: i.Now(),
+		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, ReplyTo: channels.PrivateReplyTo(messages.ReplyTo(m)), Text: text, At: i.Now(),
 	}}, i.Now())
 	if err != nil {
 		return fmt.Errorf("queue an answer: %w", err)

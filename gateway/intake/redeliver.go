@@ -72,7 +72,7 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 	if c, ok := messages.ParseCommand(m.Text); ok && c.Kind() != messages.Queued {
 		return bad(newRefusal("it is the command /%s, which would mean something else now", c.Name))
 	}
-	m.Event = "redelivered-" + l.ID
+	m.Event = messages.ID{Kind: messages.Redelivered, About: l.ID}.String()
 	// It is to be answered by itself: as a piece of something it had no mention,
 	// and as an edit it would change nothing that was said.
 	m.Kind, m.Mentioned = channels.Said, true

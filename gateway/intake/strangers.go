@@ -53,7 +53,7 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
 		return
 	}
 	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
-		ID: messages.NoteID(messages.EventID(m)), Channel: m.Channel, To: m.Address, At: now,
+		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, At: now,
 		Text: fmt.Sprintf("I may only talk to people whom my operator knows. If you should be one of them, give them your id: %s", s.ID),
 	}}, now)
 	if err != nil {

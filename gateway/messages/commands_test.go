@@ -56,15 +56,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func TestNoteAbout(t *testing.T) {
-	t.Parallel()
-	for _, about := range []string{"", "t-1", "n-1"} {
-		if got, ok := messages.NoteAbout(messages.NoteID(about)); !ok || got != about {
-			t.Errorf("%q came back as %q, %v", about, got, ok)
-		}
-	}
-	if _, ok := messages.NoteAbout("t-1"); ok {
-		t.Error("the answer of a turn is taken for a note")
-	}
-}

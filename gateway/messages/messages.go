@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"strings"
 
 	"parley/channels"
 	"parley/sessionkeys"
@@ -70,14 +69,3 @@ func HashText(m channels.Message) sessions.TextHash {
 		Message: m.MessageID, Sum: hex.EncodeToString(sum[:16]),
 	}
 }
-
-// notePrefix begins the ids of notes.
-const notePrefix = "n-"
-
-// NoteID names an answer that no turn of a model gives, by the turn, control request or
-// event that it is about.
-func NoteID(about string) string { return notePrefix + about }
-
-// NoteAbout returns what the note of that id is about, and false for the id of another
-// answer.
-func NoteAbout(id string) (about string, ok bool) { return strings.CutPrefix(id, notePrefix) }

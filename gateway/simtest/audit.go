@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/gateway/messages"
 	"parley/gateway/policy"
 	"parley/sessions"
 	"parley/transcript"
@@ -31,7 +32,11 @@ func (w auditor) audit() {
 		}
 	}
 	for id := range w.checks.stops {
-		if told["n-"+id] == 0 && !w.wasRefused("n-"+id) {
+		wasTold := func(kind messages.IDKind) bool {
+			note := messages.ID{Kind: kind, About: id}.String()
+			return told[note] > 0 || w.wasRefused(note)
+		}
+		if !wasTold(messages.Stopped) && !wasTold(messages.Note) {
 			w.fail("I5: nobody was told what became of %s", id)
 		}
 	}
@@ -47,8 +52,10 @@ func (w auditor) turnsOf(p *person) map[string]sessions.Turn {
 			if m.Role != transcript.User {
 				continue
 			}
-			if t, err := w.store.Turn(nowhere, strings.TrimSuffix(m.ID, "-user")); err == nil {
-				at = t
+			if id, ok := transcript.ParseMessageID(m.ID); ok && id.Kind == transcript.Opening {
+				if t, err := w.store.Turn(nowhere, id.Turn); err == nil {
+					at = t
+				}
 			}
 			for _, event := range eventsOf(m) {
 				turns[event] = at

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -46,11 +47,12 @@ func Run(t *testing.T, o Options) (r Result) {
 // world is all there is besides the processes. One goroutine, the scheduler,
 // decides and performs; mu guards what processes touch by themselves.
 type world struct {
+	population
+
 	o      Options
 	random *rand.Rand
 	faults faults
 	busy   policy.WhileBusy
-	single bool // all conversations are of one person, of whom one turn runs at a time
 	began  time.Time
 	step   int
 	quiet  bool
@@ -58,7 +60,6 @@ type world struct {
 	store   *memtest.Store
 	log     *stream
 	arrived []arrival
-	people  []*person
 	procs   []*process
 	births  map[string]int
 	flying  []*op // given up by who asked, and yet to be performed
@@ -82,6 +83,12 @@ type person struct {
 	key         sessionkeys.Key
 	said        int
 	stops       int
+}
+
+// population is who speaks.
+type population struct {
+	people []*person
+	single bool // all conversations are of one person, of whom one turn runs at a time
 }
 
 func newWorld(o Options) *world {
@@ -247,11 +254,11 @@ func (w *world) describeOwed() string {
 }
 
 // sender is who speaks in the conversation p.
-func (w *world) sender(p *person) string {
-	if w.single {
+func (p *population) sender(in *person) string {
+	if p.single {
 		return "single"
 	}
-	return p.name
+	return in.name
 }
 
 // findProcess is the living one of that name, or that begins so; nil: none.
@@ -283,20 +290,20 @@ func (*world) eventIn(b json.RawMessage) string {
 }
 
 // personName is the person whose mailbox it is.
-func (w *world) personName(token string) string {
-	for _, p := range w.people {
-		if p.token == token {
-			return p.name
+func (p *population) personName(token string) string {
+	for _, one := range p.people {
+		if one.token == token {
+			return one.name
 		}
 	}
 	return "?"
 }
 
 // tokenOf is the mailbox of an event: its name begins with the person's.
-func (w *world) tokenOf(event string) string {
-	for _, p := range w.people {
-		if strings.HasPrefix(event, p.name) {
-			return p.token
+func (p *population) tokenOf(event string) string {
+	for _, one := range p.people {
+		if strings.HasPrefix(event, one.name) {
+			return one.token
 		}
 	}
 	return ""
@@ -308,8 +315,8 @@ func (w *world) partName(id string) string {
 	defer w.mu.Unlock()
 	base, rest, _ := strings.Cut(id, "/")
 	prefix := ""
-	if b, ok := strings.CutPrefix(base, "n-"); ok {
-		base, prefix = b, "n-"
+	if id, ok := messages.ParseID(base); ok {
+		base, prefix = id.About, messages.ID{Kind: id.Kind}.String()
 	}
 	if n, ok := w.names[base]; ok {
 		base = n

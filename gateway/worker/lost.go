@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -33,9 +34,10 @@ func NotifyLost(ctx context.Context, s Notifier, generation string, m sessions.M
 	if err != nil {
 		return false, fmt.Errorf("look for who lost messages: %w", err)
 	}
-	id, at := TurnID(generation, m.Token, m.LastSeen), m.Key.Address()
-	added, err := s.Notice(ctx, sessions.InboxID{Channel: at.Channel, Account: at.Account, Chat: at.Peer, Event: "lost " + id},
-		[]sessions.Outgoing{{ID: "lost-" + id, Channel: t.Channel, Session: m.Session, To: t.From, Text: LostText, At: now}}, now)
+	id := messages.ID{Kind: messages.Lost, About: TurnID(generation, m.Token, m.LastSeen)}.String()
+	at := m.Key.Address()
+	added, err := s.Notice(ctx, sessions.InboxID{Channel: at.Channel, Account: at.Account, Chat: at.Peer, Event: id},
+		[]sessions.Outgoing{{ID: id, Channel: t.Channel, Session: m.Session, To: t.From, Text: LostText, At: now}}, now)
 	if err != nil {
 		return false, fmt.Errorf("tell of messages that were lost: %w", err)
 	}

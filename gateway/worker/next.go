@@ -92,7 +92,7 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
 	c.At = a.w.Now()
 	c.Replies = []sessions.Outgoing{{
-		ID: messages.NoteID(a.turnID(seq)), Channel: msg.Channel, Session: a.m.Session,
+		ID: messages.ID{Kind: messages.Note, About: a.turnID(seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
 		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, MaybeDuplicate: seq <= a.w.AmbiguousThrough,
 	}}
 	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)

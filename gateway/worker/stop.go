@@ -53,7 +53,7 @@ func (a *actor) applyControls() (bool, error) {
 			continue
 		}
 		replies = append(replies, sessions.Outgoing{
-			ID: messages.NoteID(c.ID), Channel: c.Channel, Session: a.m.Session,
+			ID: stopNoteID(halted, c.ID).String(), Channel: c.Channel, Session: a.m.Session,
 			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(), MaybeDuplicate: c.Through > 0 && c.Through <= a.w.AmbiguousThrough,
 		})
 		halted = false
@@ -90,6 +90,14 @@ func (a *owner) lastTurn() (sessions.Turn, error) {
 	m := a.m
 	m.Turn = nil
 	return latestTurn(a.ctx, a.w.Store, a.w.Generation, m)
+}
+
+// stopNoteID names the answer to a request to stop.
+func stopNoteID(ran bool, request string) messages.ID {
+	if ran {
+		return messages.ID{Kind: messages.Stopped, About: request}
+	}
+	return messages.ID{Kind: messages.Note, About: request}
 }
 
 func stoppedText(ran bool, discarded int) string {

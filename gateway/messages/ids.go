@@ -1,0 +1,35 @@
+package messages
+
+import "strings"
+
+// ID names what parley itself says, or hears again, beside the answers of turns: an
+// answer in the outbox, or the event of a message.
+type ID struct {
+	Kind  IDKind
+	About string // the id of that which it is about; anything
+}
+
+// IDKind says what an ID names, and is how it begins. It holds no hyphen.
+type IDKind string
+
+// The kinds of ids.
+const (
+	Note        IDKind = "n"           // an answer that no model gives; about a turn, control request or event
+	Stopped     IDKind = "s"           // the answer to a control request that stopped a turn; about the request
+	Lost        IDKind = "lost"        // that messages were lost; about the turn that the last of them would be
+	Redelivered IDKind = "redelivered" // a message that is queued again; about its dead letter
+	Restored    IDKind = "restored"    // a message that a replay made again; about its turn
+)
+
+// String returns the text of the id.
+func (id ID) String() string { return string(id.Kind) + "-" + id.About }
+
+// ParseID reads what String gives. ok is false of every other text.
+func ParseID(text string) (id ID, ok bool) {
+	kind, about, ok := strings.Cut(text, "-")
+	switch id = (ID{IDKind(kind), about}); id.Kind {
+	case Note, Stopped, Lost, Redelivered, Restored:
+		return id, ok
+	}
+	return ID{}, false
+}

@@ -16,9 +16,7 @@ import (
 func TestReceivingMayEndWhileMessagesAreSent(t *testing.T) {
 	r := newRig(t)
 	ch := r.open(t)
-	if err := r.Meet(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(ann))
 	stop, sent := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(sent)
@@ -40,9 +38,7 @@ func TestReceivingMayEndWhileMessagesAreSent(t *testing.T) {
 		go func() { ended <- ch.Receive(ctx, func(context.Context, channels.Message) error { return nil }) }()
 		r.await(t, "messages to be sent", func(b sim.Book) bool { return b.Totals.Sent > 5*round })
 		end()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		noError(t, <-ended)
 	}
 	close(stop)
 	if err := <-sent; err != nil {

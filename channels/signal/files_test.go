@@ -135,12 +135,8 @@ func TestNothingIsLeftOfAFileThatWasSent(t *testing.T) {
 	r := newRig(t)
 	outgoing := filepath.Join(r.dir, "state", "outgoing")
 	left := filepath.Join(outgoing, "123", "secret.txt")
-	if err := os.MkdirAll(filepath.Dir(left), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(left, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(filepath.Dir(left), 0o700))
+	noError(t, os.WriteFile(left, []byte("x"), 0o600))
 	ch := r.open(t)
 	if _, err := os.Stat(outgoing); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what an earlier process left is there: %v", err)
@@ -239,9 +235,7 @@ func TestASignalCliWhoseFolderIsElsewhereIsAskedForFiles(t *testing.T) {
 	r := newRig(t)
 	hidden := filepath.Join(t.TempDir(), "wrapped")
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' --config '%s' \"$@\"\n", r.program, filepath.Join(r.dir, "config"))
-	if err := os.WriteFile(hidden, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(hidden, []byte(script), 0o700))
 	ch := r.open(t, func(o *signal.Options) { o.Command = []string{"/bin/sh", hidden} })
 	got := take(t, ch, nil)
 	content := noise(300_000)

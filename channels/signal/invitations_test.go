@@ -66,9 +66,7 @@ func TestAnInvitationIsAcceptedWhenItCanBe(t *testing.T) {
 	first := take(t, r.open(t), nil) // it was not listed yet
 	did(t)(r.Invite(team, ann, ourACI))
 	first.next()
-	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 1))
 	first.stop()
 	r.stop()
 	// AsamK/signal-cli #1841: a change of the group in between.

@@ -141,24 +141,18 @@ func TestALineComesAgainUnderItsIDOrNotAtAll(t *testing.T) {
 	first := take(t, r.open(t), nil)
 	r.say(t, sim.Chat{}, ann, "one", sim.SayOptions{})
 	one := first.next()
-	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 1))
 	kept, err := os.ReadFile(filepath.Join(r.dir, "state", "position.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.say(t, sim.Chat{}, ann, "two", sim.SayOptions{})
 	two := first.next()
-	if err := r.AwaitAcknowledged(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 2))
 	first.stop()
 	r.stop()
 	// As if parley had been killed between accept and the position.
-	if err := os.WriteFile(filepath.Join(r.dir, "state", "position.json"), kept, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(r.dir, "state", "position.json"), kept, 0o600))
 	second := take(t, r.open(t), nil)
 	if again := second.next(); again.Event != two.Event || again.Text != "two" || again.Event == one.Event {
 		t.Errorf("%+v came again as %+v", two, again)
@@ -174,13 +168,9 @@ func TestATornLastLineIsHandedOnRawAndHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	state := filepath.Join(r.dir, "state")
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(state, 0o700))
 	torn := `{"envelope":{"source":"` + ann.ACI + `","timestamp":1,"dataMes`
-	if err := os.WriteFile(filepath.Join(state, "journal-00000007.ndjson"), []byte("not JSON\n\n"+torn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(state, "journal-00000007.ndjson"), []byte("not JSON\n\n"+torn), 0o600))
 	got := take(t, r.open(t), nil)
 	for _, want := range []string{"not JSON", torn} {
 		m := got.next()
@@ -192,9 +182,7 @@ func TestATornLastLineIsHandedOnRawAndHoldsUpNobody(t *testing.T) {
 	if m := got.next(); m.Text != "after" {
 		t.Errorf("then came %+v", m)
 	}
-	if err := r.AwaitAcknowledged(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 3))
 	got.stop()
 	// What was taken is gone from the disk.
 	if _, err := os.Stat(filepath.Join(state, "journal-00000007.ndjson")); !errors.Is(err, os.ErrNotExist) {
@@ -211,9 +199,7 @@ func TestTakenJournalIsGivenBackToTheDiskWhileTheDaemonRuns(t *testing.T) {
 		r.say(t, sim.Chat{}, ann, fmt.Sprint(i, strings.Repeat("x", 1500)), sim.SayOptions{})
 	}
 	got.texts(n)
-	if err := r.AwaitAcknowledged(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), n))
 	got.stop()
 	path := filepath.Join(r.dir, "state", "journal-00000001.ndjson")
 	info, err := os.Stat(path)
@@ -229,9 +215,7 @@ func TestTakenJournalIsGivenBackToTheDiskWhileTheDaemonRuns(t *testing.T) {
 	if m := next.next(); m.Text != "after" {
 		t.Errorf("then came %+v", m)
 	}
-	if err := r.AwaitAcknowledged(t.Context(), n+1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), n+1))
 }
 
 // What was given back reads as zeros, in which no line is lost.
@@ -245,9 +229,7 @@ func TestWithoutItsPositionAJournalIsReadFromWhatIsLeft(t *testing.T) {
 		r.say(t, sim.Chat{}, ann, fmt.Sprint(i, strings.Repeat("x", 1500)), sim.SayOptions{})
 	}
 	got.texts(n)
-	if err := r.AwaitAcknowledged(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), n))
 	got.stop()
 	r.stop()
 	state := filepath.Join(r.dir, "state")
@@ -273,9 +255,7 @@ func TestWithoutItsPositionAJournalIsReadFromWhatIsLeft(t *testing.T) {
 		t.Errorf("first came %+v", m)
 	}
 	// The event without a sender and the person's message are offered side by side, in either order.
-	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 1))
 	if len(got.events) > 0 {
 		t.Errorf("beside it came %+v", <-got.events)
 	}
@@ -331,9 +311,7 @@ func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 		r.plan(t, sim.Fault{Trouble: sim.Busy, Skip: 2, Next: 1})
 		cmd := exec.Command(self, aParley, r.program, r.dir, took) //nolint:gosec,noctx // itself, killed below
 		cmd.Stderr = t.Output()
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		for i := range 5 {
 			r.say(t, sim.Chat{}, ann, fmt.Sprintf("%d.%d", round, i), sim.SayOptions{})
@@ -342,9 +320,7 @@ func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 		r.await(t, "signal-cli is busy with one", func(b sim.Book) bool {
 			return b.Totals.Faults == round+1 && b.Totals.Acked == b.Totals.Handled+1
 		})
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 		r.await(t, "signal-cli has finished and receives no more", func(b sim.Book) bool {
 			return !b.Receiving[number] && b.Totals.Handled == b.Totals.Acked
@@ -357,9 +333,7 @@ func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 	}
 	for m := got.next(); m.Text != "the last"; m = got.next() {
 		f := m.Event + "\t" + m.Text
-		if err := os.WriteFile(took, []byte(strings.Join(append(lines(), f), "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(took, []byte(strings.Join(append(lines(), f), "\n")), 0o600))
 	}
 	events := map[string]string{}
 	for _, l := range lines() {
@@ -385,9 +359,7 @@ func TestWithoutItsParleyADaemonIsEndedByItsKeeper(t *testing.T) {
 	}
 	cmd := exec.Command(self, aKeeper, time.Millisecond.String(), r.program, "--config", filepath.Join(r.dir, "config"), "-a", number, "daemon", "--socket", filepath.Join(r.dir, "rpc.sock")) //nolint:gosec,noctx // itself, ended below
 	cmd.Stdin, cmd.Stderr = lifeline, t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	r.await(t, "signal-cli runs", func(b sim.Book) bool { return len(b.Daemons) == 1 })
 	if err := errors.Join(lifeline.Close(), ours.Close()); err != nil { // as the end of parley does

@@ -106,17 +106,11 @@ func TestNothingIsDeletedOutsideOfTheFolderOrThroughALink(t *testing.T) {
 	got.next()
 	dir := filepath.Join(r.dir, "config", "attachments")
 	other, outside := filepath.Join(dir, "folder"), filepath.Join(r.dir, "config", "outside.txt")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(other, 0o700))
 	for _, path := range []string{outside, filepath.Join(other, "in.txt"), filepath.Join(dir, "plain.txt"), filepath.Join(dir, "unnamed.txt")} {
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
-	if err := os.Symlink(outside, filepath.Join(dir, "link.txt")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Symlink(outside, filepath.Join(dir, "link.txt")))
 	var names []string
 	for _, name := range []string{"../outside.txt", outside, "folder", "folder/in.txt", "link.txt", ".", "..", "", "gone.txt", "plain.txt"} {
 		names = append(names, fmt.Sprintf(`{"contentType":"image/png","id":%q,"size":1}`, name))

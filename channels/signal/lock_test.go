@@ -39,9 +39,7 @@ func TestAnAccountsFolderIsOneParleysAtATime(t *testing.T) {
 	if m := first.next(); m.Text != "one" {
 		t.Errorf("first came %+v", m)
 	}
-	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 1))
 	first.stop()
 	r.stop()
 	r.say(t, sim.Chat{}, ann, "two", sim.SayOptions{})
@@ -55,23 +53,17 @@ func TestADaemonThatCannotBeEndedIsGivenUpForAWhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	state := filepath.Join(r.dir, "state")
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(state, 0o700))
 	lock, err := os.OpenFile(filepath.Join(state, "daemon.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lock.Close() })
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	var log page
 	r.start(t, r.options(), []func(*signal.Options){logged(&log), func(o *signal.Options) { o.StopWithin = 10 * time.Millisecond }})
 	log.await(t, "a signal-cli that an earlier parley started still runs and does not end")
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, lock.Close())
 	r.runs(t)
 }
 
@@ -81,15 +73,11 @@ func TestOnAFullDiskNothingIsConfirmedAndItGoesOnByItself(t *testing.T) {
 	diskstest.Run(t, func(t *testing.T, mount func(int) *diskstest.Disk) {
 		r := newRig(t)
 		small := mount(8 << 20)
-		if err := os.Symlink(small.Dir, filepath.Join(r.dir, "state")); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Symlink(small.Dir, filepath.Join(r.dir, "state")))
 		got := take(t, r.open(t), nil)
 		r.say(t, sim.Chat{}, ann, "one", sim.SayOptions{})
 		got.next()
-		if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, r.AwaitAcknowledged(t.Context(), 1))
 		// A line may be taken before the daemon says that it wrote it down.
 		r.await(t, "it is confirmed", func(b sim.Book) bool { return b.Totals.Acked == 1 })
 		small.Fill()
@@ -105,8 +93,6 @@ func TestOnAFullDiskNothingIsConfirmedAndItGoesOnByItself(t *testing.T) {
 		if m := got.next(); m.Text != "two" {
 			t.Errorf("then came %+v", m)
 		}
-		if err := r.AwaitAcknowledged(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, r.AwaitAcknowledged(t.Context(), 2))
 	})
 }

@@ -20,9 +20,7 @@ func TestWhoMayBeListedByANumberWaitsForTheLookUpAndNobodyElse(t *testing.T) {
 	r := newRig(t)
 	shown := bob
 	shown.SharesNumber = true
-	if err := r.Meet(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(ann))
 	r.plan(t, sim.Fault{Trouble: sim.Hanging, Method: "getUserStatus", Next: 1})
 	got := take(t, r.open(t, func(o *signal.Options) { o.Numbers = []string{ann.Number} }), nil)
 	r.await(t, "the look-up hangs", func(b sim.Book) bool {
@@ -64,9 +62,7 @@ func TestWhoMayBeListedByANumberWaitsForTheLookUpAndNobodyElse(t *testing.T) {
 func TestAnEventIsNamedByItsLineWhateverElseIsKnown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.Meet(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(ann))
 	// Old releases of signal-cli show nothing but the number of some.
 	line := fmt.Sprintf(`{"envelope":{"source":%q,"sourceNumber":%[1]q,"sourceUuid":null,"sourceDevice":2,"timestamp":1700000000000,"dataMessage":{"timestamp":1700000000000,"message":"hello"}},"account":%q}`, ann.Number, number)
 	r.plan(t, sim.Fault{Trouble: sim.UserError, Method: "getUserStatus"})
@@ -78,9 +74,7 @@ func TestAnEventIsNamedByItsLineWhateverElseIsKnown(t *testing.T) {
 	if before.Sender.ID != ann.Number {
 		t.Errorf("who is not known by an ACI came as %+v", before.Sender)
 	}
-	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 1))
 	got.stop()
 	r.stop()
 	r.ClearFaults()

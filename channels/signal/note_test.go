@@ -47,9 +47,7 @@ func TestNotesToOneselfAreAConversationIfTheOperatorWantsIt(t *testing.T) {
 	if slices.ContainsFunc(b.Calls, func(c sim.CallEntry) bool { return c.Method == "sendTyping" || c.Method == "sendReceipt" }) {
 		t.Error("somebody is shown that they write, or read, to themselves")
 	}
-	if err := r.AwaitAcknowledged(t.Context(), 8); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 8))
 	if len(got.events) > 0 {
 		t.Errorf("beside it came %+v", <-got.events)
 	}

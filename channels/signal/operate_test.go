@@ -31,9 +31,7 @@ func TestGroupsAndKeysAreAskedOfTheSignalCLIThatRuns(t *testing.T) {
 		}
 	}
 	// A new telephone: what ann writes is kept back until somebody compared the numbers.
-	if err := r.Reinstall(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Reinstall(ann))
 	r.say(t, sim.Chat{}, ann, "kept back", sim.SayOptions{})
 	if m := got.next(); m.Kind != channels.Unreadable {
 		t.Fatalf("a message under another key came as %+v", m)
@@ -51,9 +49,7 @@ func TestGroupsAndKeysAreAskedOfTheSignalCLIThatRuns(t *testing.T) {
 		t.Error("another safety number is taken")
 	}
 	spaced := keys[0].SafetyNumber[:30] + " " + keys[0].SafetyNumber[30:]
-	if err := ch.Trust(t.Context(), strings.ToUpper(ann.ACI), spaced); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, ch.Trust(t.Context(), strings.ToUpper(ann.ACI), spaced))
 	if m := got.next(); m.Text != "kept back" {
 		t.Errorf("then came %+v", m)
 	}

@@ -45,9 +45,7 @@ func TestReact(t *testing.T) {
 	r.say(t, team, ann, "hello", sim.SayOptions{})
 	m := in.next()
 	react := func(s channels.Stage) error { return ch.React(t.Context(), m.Address, m.MessageID, s) }
-	if err := react(channels.Working); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, react(channels.Working))
 	reply := channels.Reply{To: m.Address, Body: channels.Body{Text: "hi"}}
 	r.plan(t, sim.Fault{Trouble: sim.Flooded, Method: "send", Next: 1})
 	if _, err := ch.Send(t.Context(), reply); failed(t, err).Kind != channels.RateLimit {

@@ -54,9 +54,7 @@ func TestWhatWasSaidWhileParleyDidNotListenComesByTheEventsIDs(t *testing.T) {
 		t.Fatal("who listens hears nothing")
 	}
 	leave()
-	if err := <-gone; err != nil {
-		t.Fatal(err)
-	}
+	noError(t, <-gone)
 	offered := make(chan struct{}, 1)
 	second := take(t, a.open(t, kept), func(channels.Message) error {
 		select {

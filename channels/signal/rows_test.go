@@ -35,9 +35,7 @@ func TestAPersonIsOneWhetherTheirNumberIsShownOrNot(t *testing.T) {
 	r := newRig(t)
 	hidden, shown := ann, ann
 	hidden.Name, shown.SharesNumber = "", true
-	if err := r.Meet(hidden); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(hidden))
 	got := take(t, r.open(t, func(o *signal.Options) { o.Numbers = []string{ann.Number, "+4915559999999"} }), nil)
 	r.say(t, sim.Chat{}, hidden, "hidden", sim.SayOptions{})
 	r.say(t, sim.Chat{}, shown, "shown", sim.SayOptions{})
@@ -71,9 +69,7 @@ func TestWhatIsKnownOfPeopleSurvivesARestart(t *testing.T) {
 	first := take(t, r.open(t, func(o *signal.Options) { o.ACI = "" }), nil)
 	r.say(t, sim.Chat{}, shown, "one", sim.SayOptions{})
 	first.next()
-	if err := r.AwaitAcknowledged(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 1))
 	first.stop()
 	second := take(t, r.open(t, func(o *signal.Options) { o.ACI = "" }), nil)
 	r.say(t, sim.Chat{}, hidden, "two", sim.SayOptions{})
@@ -153,9 +149,7 @@ func TestWhatWasKeptBackComesWhenTheKeyIsTrusted(t *testing.T) {
 	got := take(t, r.open(t), nil)
 	r.say(t, sim.Chat{}, ann, "before", sim.SayOptions{})
 	got.next()
-	if err := r.Reinstall(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Reinstall(ann))
 	r.say(t, sim.Chat{}, ann, "kept back", sim.SayOptions{})
 	back := got.next()
 	if back.Kind != channels.Unreadable || !strings.Contains(back.Problem, "Untrusted") {
@@ -176,9 +170,7 @@ func TestMentionsAreRangesInUTF16Units(t *testing.T) {
 	us := sim.Mention{Name: "@us", ACI: ourACI}
 	shown := bob
 	shown.SharesNumber = true
-	if err := r.Meet(shown); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(shown))
 	for _, c := range []struct {
 		text     string
 		mentions []sim.Mention
@@ -236,9 +228,7 @@ func TestAnEditIsOfTheFirstVersion(t *testing.T) {
 	if e.Kind != channels.Edited || e.MessageID != m.MessageID || e.Text != "two" || e.Event == m.Event {
 		t.Errorf("the edit came as %+v", e)
 	}
-	if err := r.AwaitAcknowledged(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.AwaitAcknowledged(t.Context(), 2))
 	got.stop()
 	// The next edit names the second version; a restart forgets nothing of it.
 	got = take(t, r.open(t), nil)

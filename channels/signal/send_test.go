@@ -114,9 +114,7 @@ func TestWhatSignalRefusesSaysWhatItMeansAndWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			if err := r.Meet(ann); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, r.Meet(ann))
 			var log page
 			ch := r.open(t, logged(&log))
 			if c.fault.Trouble != "" {
@@ -139,9 +137,7 @@ func TestAPersonWhoLeftAndAGroupThatWeLeftAreGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ch := r.open(t)
-	if err := errors.Join(r.Meet(ann), r.SetRegistered(ann, false)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(r.Meet(ann), r.SetRegistered(ann, false)))
 	r.say(t, team, bob, "hello", sim.SayOptions{})
 	did(t)(r.Remove(team, bob, ourACI))
 	for _, to := range []sessionkeys.Address{direct(ann), group(team)} {
@@ -165,9 +161,7 @@ func TestAGroupMessageThatReachedAnybodyIsSentAndNotRepeated(t *testing.T) {
 	r.say(t, team, bob, "me too", sim.SayOptions{})
 	r.say(t, team, ann, "hello", sim.SayOptions{})
 	got.texts(2)
-	if err := r.Reinstall(bob); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Reinstall(bob))
 	receipt, err := ch.Send(t.Context(), channels.Reply{To: group(team), Body: channels.Body{Text: "hi"}})
 	if err != nil || receipt.MessageID == "" {
 		t.Fatalf("%+v, %v", receipt, err)
@@ -184,9 +178,7 @@ func TestAGroupMessageThatReachedAnybodyIsSentAndNotRepeated(t *testing.T) {
 func TestWhileSignalWaitsForACaptchaNothingIsAskedOfIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := errors.Join(r.Meet(ann), r.Meet(bob)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(r.Meet(ann), r.Meet(bob)))
 	if _, err := r.Limit(number, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -226,9 +218,7 @@ func TestAnOutageLeavesOneMessageInDoubtAndNotOneForEachTry(t *testing.T) {
 func outage(t *testing.T, trouble sim.Trouble) {
 	t.Helper()
 	r := newRig(t)
-	if err := r.Meet(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(ann))
 	ch := r.open(t)
 	r.plan(t, sim.Fault{Trouble: trouble})
 	send := func() error {
@@ -261,9 +251,7 @@ func outage(t *testing.T, trouble sim.Trouble) {
 func TestWhatMayBeARepeatSaysSoInFrontOfItsStyles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.Meet(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(ann))
 	ch := r.open(t)
 	body := ch.Render("😀 **bold** [a site](https://a.example/x)")[0]
 	for _, repeat := range []bool{false, true} {
@@ -300,9 +288,7 @@ func TestWithoutADaemonNothingIsInDoubt(t *testing.T) {
 func TestAFloodIsWaitedOutAndItsMessageIsMarked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := errors.Join(r.Meet(ann), r.Meet(bob)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(r.Meet(ann), r.Meet(bob)))
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	ch := r.open(t, func(o *signal.Options) { o.Now = func() time.Time { return now } })
 	r.plan(t, sim.Fault{Trouble: sim.FloodedAfter, Method: "send", Next: 1})
@@ -322,9 +308,7 @@ func TestAFloodIsWaitedOutAndItsMessageIsMarked(t *testing.T) {
 		}
 		now = now.Add(time.Second)
 	}
-	if err := errors.Join(send(ann, "1", "hi"), send(ann, "2", "more"), send(bob, "3", "hello")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(send(ann, "1", "hi"), send(ann, "2", "more"), send(bob, "3", "hello")))
 	if sent := r.Sent(); !slices.Equal(sent, []string{"hi", "(This may be a repeat.)\n\nhi", "more", "hello"}) {
 		t.Errorf("sent %q", sent)
 	}
@@ -339,9 +323,7 @@ func TestAFloodIsWaitedOutAndItsMessageIsMarked(t *testing.T) {
 func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.Meet(ann); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Meet(ann))
 	r.say(t, team, bob, "hello", sim.SayOptions{})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	ch := r.open(t, func(o *signal.Options) { o.Now = func() time.Time { return now } })
@@ -355,9 +337,7 @@ func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
 	}
 	for _, to := range []sessionkeys.Address{group(team), direct(ann)} {
 		for range 8 { // every 4 s, as a turn shows it
-			if err := ch.ShowTyping(t.Context(), to); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, ch.ShowTyping(t.Context(), to))
 			now = now.Add(4 * time.Second)
 		}
 		if n := typed(to); n != 3 { // at 0, 12 and 24 s
@@ -368,9 +348,7 @@ func TestASignOfTypingIsSentAgainWhenItIsNearlyOver(t *testing.T) {
 	if _, err := ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.ShowTyping(t.Context(), direct(ann)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, ch.ShowTyping(t.Context(), direct(ann)))
 	if n := typed(direct(ann)); n != 4 {
 		t.Errorf("after a message %d signs were sent in all", n)
 	}

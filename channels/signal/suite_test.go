@@ -108,9 +108,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Listen())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -327,9 +325,7 @@ func (r *fixture) SentFiles() []channeltest.SentFile {
 
 func (r *fixture) plan(t testing.TB, f sim.Fault) {
 	t.Helper()
-	if err := r.Plan(f); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.Plan(f))
 }
 
 func (r *fixture) Sent() []string {
@@ -488,3 +484,11 @@ func (w *watched) Reconnected(string) { w.note(func() { w.again++ }) }
 func (w *watched) Event(string, time.Time) { w.note(func() { w.events++ }) }
 
 func (w *watched) SendRetried(_, _ string) {}
+
+// noError ends the test if err is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

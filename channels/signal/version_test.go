@@ -26,9 +26,7 @@ func TestASignalCLIThatLosesMessagesIsRefusedAndNothingIsLost(t *testing.T) {
 				t.Errorf("it was confirmed to Signal: %+v, and the channel was up %d times", b.Totals, r.seen.ups)
 			}
 			// The operator installs another one, which the next start finds.
-			if err := r.SetVersion(sim.Version014); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, r.SetVersion(sim.Version014))
 			if m := got.next(); m.Kind != channels.Said || m.Text != "hello" {
 				t.Errorf("came %+v", m)
 			}

@@ -25,9 +25,7 @@ func TestADaemonThatHangsIsNoticedAndReplaced(t *testing.T) {
 			r := newRig(t)
 			got := take(t, r.open(t, func(o *signal.Options) { o.Health = 150 * time.Millisecond }), nil)
 			r.seen.await(t, "it is up", func(w *watched) bool { return w.up })
-			if err := hang(r); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, hang(r))
 			r.seen.await(t, "it is down, and again up", func(w *watched) bool { return w.up && w.again > 0 })
 			r.say(t, sim.Chat{}, ann, "to the next one", sim.SayOptions{})
 			if m := got.next(); m.Text != "to the next one" {

@@ -427,9 +427,7 @@ func TestAPreviewInDoubtMarksTheAnswerAndNotAFile(t *testing.T) {
 	p.show("a", "t1", "I write")
 	r.await("the preview", func() bool { return len(r.net.chat()) == 1 })
 	r.posted("a", "t1", "1.txt", "ONE")
-	r.finish("a", "t1", "There it is.")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "There it is.")
 	r.wantCalls("send a I write", "file a 1.txt=ONE", "send a There it is. again")
 }
 
@@ -447,9 +445,7 @@ func TestAFileOfATurnLeavesItsPreviewToTheAnswer(t *testing.T) {
 	r.await("it to be noted", func() bool { return r.counted("delivered 1.txt") == 1 })
 	p.show("a", "t1", "There it")
 	r.await("the preview to grow", func() bool { return slices.Contains(r.net.log(), "edit a There it in id1") })
-	r.finish("a", "t1", "There it is.")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "There it is.")
 	r.wantCalls("send a I write", "file a 1.txt=ONE", "edit a There it in id1", "edit a There it is. in id1")
 	if n := r.counted("first"); n != 1 {
 		t.Errorf("%d first replies were counted", n)
@@ -475,9 +471,7 @@ func TestAPreviewIsNotShownAboveAFileThatWaits(t *testing.T) {
 	p.show("a", "t1", "The answer so f")
 	close(held)
 	r.await("the preview", func() bool { return len(r.net.chat()) == 2 })
-	r.finish("a", "t1", "The answer so far.")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "The answer so far.")
 	r.wantCalls("file a 1.txt=ONE", "send a The answer so f", "edit a The answer so far. in id2")
 }
 

@@ -168,8 +168,6 @@ func TestPreviewsFollowTheChatToo(t *testing.T) {
 	r.await("the preview", func() bool { return len(r.net.log()) == 1 })
 	p.show("a", "t1", "so far")
 	r.await("the preview in the new group", func() bool { return len(r.net.log()) == 3 })
-	r.finish("a", "t1", "so far so good")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "so far so good")
 	r.wantCalls("send a so", "edit a so far in id1", "send b so far", "edit b so far so good in id2")
 }

@@ -29,9 +29,7 @@ func TestAPreviewGrowsAndBecomesTheAnswer(t *testing.T) {
 		p.show("a", "t1", text)
 		r.await("a preview", func() bool { return len(r.net.log()) == i+1 })
 	}
-	r.finish("a", "t1", "one two three\nfour")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "one two three\nfour")
 	r.wantCalls("send a one", "edit a one two in id1", "edit a one two three in id1", "send a four")
 	if got := r.net.chat(); !slices.Equal(got, []string{"one two three", "four"}) {
 		t.Errorf("in the chat stands %q", got)
@@ -60,9 +58,7 @@ func TestTheFirstMessageOfAPreviewHasTheTimeOfAnAnswer(t *testing.T) {
 		p.show("a", "t1", "one")
 		r.await("a preview", func() bool { return r.counted("first") == 1 })
 		r.net.slow = 0
-		r.finish("a", "t1", "one two")
-		p.wake()
-		r.delivered()
+		r.answer(p, "a", "t1", "one two")
 		r.wantCalls("send a one", "edit a one two in id1")
 	})
 }
@@ -83,9 +79,7 @@ func TestAPreviewIsNotShownAboveAnAnswerThatWaits(t *testing.T) {
 	}
 	p.show("a", "t2", "seco")
 	r.await("a preview", func() bool { return strings.Contains(strings.Join(r.net.log(), "\n"), "a seco") })
-	r.finish("a", "t2", "second")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t2", "second")
 	// The first preview waited, or was dropped.
 	if got := r.net.log(); got[len(got)-1] != "edit a second in id2" || strings.Count(strings.Join(got, "\n"), "send") != 2 {
 		t.Errorf("the network got %q", got)
@@ -129,9 +123,7 @@ func TestPreviewsThatWaitAreOne(t *testing.T) {
 	r.await("the last", func() bool { return len(r.net.log()) == 2 })
 	r.wantCalls("send a 1", "edit a 4 in id1")
 	// The answer sweeps away what still waits.
-	r.finish("a", "t1", "5")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "5")
 	r.wantCalls("send a 1", "edit a 4 in id1", "edit a 5 in id1")
 }
 
@@ -148,9 +140,7 @@ func TestAfterACrashTheAnswerGoesIntoTheOldPreview(t *testing.T) {
 	began.end()
 	p := r.start()
 	p.show("a", "t1", "half again") // would be a second preview
-	r.finish("a", "t1", "whole")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "whole")
 	r.wantCalls("send a half", "edit a whole in id1")
 }
 
@@ -195,9 +185,7 @@ func TestAPreviewThatMayHaveArrivedIsTheLast(t *testing.T) {
 	p.show("a", "t1", "1")
 	r.await("a preview", func() bool { return len(r.net.log()) == 1 })
 	p.show("a", "t1", "1 2")
-	r.finish("a", "t1", "1 2 3")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "1 2 3")
 	r.wantCalls("send a 1", "send a 1 2 3 again")
 	r.await("the doubt to be counted", func() bool { return r.counted("sent ambiguous") == 1 })
 }
@@ -261,9 +249,7 @@ func TestTheMarkOfALostPreviewOutlivesAPause(t *testing.T) {
 	r.begin("a", "t1")
 	p.show("a", "t1", "whole")
 	r.await("a preview", func() bool { return len(r.net.log()) == 1 })
-	r.finish("a", "t1", "whole")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "whole")
 	r.wantCalls("send a whole", "send a whole again", "send a whole again")
 }
 
@@ -287,9 +273,7 @@ func TestAPreviewThatSurelyDidNotArriveLeavesNoDoubt(t *testing.T) {
 					p.end()
 					p = r.start()
 				}
-				r.finish("a", "t1", "whole")
-				p.wake()
-				r.delivered()
+				r.answer(p, "a", "t1", "whole")
 				r.wantCalls("send a half", "send a whole")
 			})
 		}
@@ -303,9 +287,7 @@ func TestANetworkWithoutEditsGetsNoPreviews(t *testing.T) {
 	r.begin("a", "t1")
 	p.show("a", "t1", "")
 	p.show("a", "t1", "half")
-	r.finish("a", "t1", "whole")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "whole")
 	r.wantCalls("send a whole")
 }
 
@@ -389,9 +371,7 @@ func TestAStreamOfALaterStepIsAMessageOfItsOwn(t *testing.T) {
 	step(1, "Let me", "", 1)
 	step(2, "Found", "Let me look.", 2)
 	step(2, "Found it", "Let me look.", 1)
-	r.finish("a", "t1", "Found it here.")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "Found it here.")
 	r.wantCalls("send a Let me", "break a Let me look. in id1", "send a Found", "edit a Found it in id2", "edit a Found it here. in id2")
 }
 
@@ -523,9 +503,7 @@ func TestAStreamWhoseAnswerShowsNothingIsEnded(t *testing.T) {
 	r.begin("a", "t1")
 	p.show("a", "t1", "half")
 	r.await("a preview", func() bool { return r.counted("first") == 1 })
-	r.finish("a", "t1", "")
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "")
 	r.wantCalls("send a half", "end a  in id1")
 }
 

@@ -20,9 +20,7 @@ func TestNeitherAPreviewNorAnAnswerShowsASecret(t *testing.T) {
 		p.show("a", "t1", text)
 		r.await("a preview", func() bool { return len(r.net.log()) == i+1 })
 	}
-	r.finish("a", "t1", "it is "+secret+" and\nso on "+secret)
-	p.wake()
-	r.delivered()
+	r.answer(p, "a", "t1", "it is "+secret+" and\nso on "+secret)
 	r.wantCalls("send a it is", "edit a it is in id1", "edit a it is [redacted] and in id1", "edit a it is [redacted] and in id1", "send a so on [redacted]")
 	if said := strings.Join(r.net.log(), "\n"); strings.Contains(said, "canary") {
 		t.Errorf("the network got %q", said)

@@ -44,9 +44,7 @@ func TestATurnThatGoesOnAfterARestartIsShownAgain(t *testing.T) {
 			p = r.start()
 			p.show("a", "t1", "half and more")
 			r.await("the preview", func() bool { return len(r.net.log()) == len(c.calls)-1 })
-			r.finish("a", "t1", "whole")
-			p.wake()
-			r.delivered()
+			r.answer(p, "a", "t1", "whole")
 			r.wantCalls(c.calls...)
 		})
 	}

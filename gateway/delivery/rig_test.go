@@ -389,6 +389,14 @@ func (r *fixture) pending() []sessions.Delivery {
 	return ds
 }
 
+// answer ends the turn with an answer, and waits until p has brought it.
+func (r *fixture) answer(p *process, chat, turn, text string) { //nolint:unparam // reads better
+	r.t.Helper()
+	r.finish(chat, turn, text)
+	p.wake()
+	r.delivered()
+}
+
 // delivered waits until the outbox is empty.
 func (r *fixture) delivered() {
 	r.t.Helper()

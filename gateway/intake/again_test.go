@@ -58,9 +58,7 @@ func TestTheSameEventAgainIsCountedAndNotAnsweredAgain(t *testing.T) {
 		m := dm(ann, text)
 		m.Event = text
 		for range 3 {
-			if err := in.Accept(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, in.Accept(t.Context(), m))
 		}
 	}
 	if len(w.requests) != 1 || len(w.notices) != 1 || w.counts["deduplicated tg message_id"] != 4 {

@@ -26,9 +26,7 @@ func TestACommandThatNobodySaidToTheBotIsNotAnswered(t *testing.T) {
 		in := w.intake(policy.Access{Everyone: true, Groups: []string{kitchen}})
 		m := group(ann, text)
 		m.Mentioned = false
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 		if w.trace() != 0 {
 			t.Errorf("%s: %d answers, requests and messages, counted %v", text, w.trace(), w.counts)
 		}
@@ -48,9 +46,7 @@ func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
 	for id, want := range map[string]string{channels.PublicReplyPrefix + "U0ANN.1": channels.PrivateReplyPrefix + "U0ANN.1", "17.0001": "17.0001"} {
 		m := group(ann, strings.Repeat("x", messages.MaxText+1))
 		m.Event, m.MessageID = id, id
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 		if last := w.notices[len(w.notices)-1]; last.ReplyTo != want {
 			t.Errorf("%s was refused to %q, want %q", id, last.ReplyTo, want)
 		}

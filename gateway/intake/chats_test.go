@@ -76,17 +76,13 @@ func TestAGroupThatMovedIsTheSameConversation(t *testing.T) {
 		there := group(ann, "still here")
 		there.Address.Peer, there.Event = newKitchen, "e2"
 		for _, m := range []channels.Message{migrated(newKitchen), migrated(newKitchen), there} {
-			if err := in.Accept(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, in.Accept(t.Context(), m))
 		}
 		if len(w.published) != 1 {
 			t.Fatalf("%s: published %v, counted %v", name, w.published, w.counts)
 		}
 		var got channels.Message
-		if err := json.Unmarshal(w.published[0].Body, &got); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(w.published[0].Body, &got))
 		if got.Address.Peer != kitchen || got.Origin != newKitchen || w.published[0].Key != "main:42:telegram:group:"+kitchen {
 			t.Errorf("%s: queued under %s as %+v", name, w.published[0].Key, got)
 		}
@@ -104,9 +100,7 @@ func TestAnEventThatComesAgainAfterTheMoveWasHeardOfIsTheSame(t *testing.T) {
 	m := group(ann, "hi")
 	m.Address.Peer = newKitchen
 	for _, m := range []channels.Message{m, migrated(newKitchen), m} {
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	if len(w.published) != 2 || w.published[0].ID != w.published[1].ID {
 		t.Errorf("%+v", w.published)
@@ -127,9 +121,7 @@ func TestOnlyTheNetworkMovesAChatAndOnlyOneOfOurs(t *testing.T) {
 	} {
 		var w world
 		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 		if len(w.changes) != 0 {
 			t.Errorf("%s: %v", name, w.changes)
 		}
@@ -156,9 +148,7 @@ func TestAChatThatRemovedTheBotIsShutAndOpensAgain(t *testing.T) {
 		var w world
 		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
 		for _, m := range []channels.Message{membership(group(ben, ""), true), c.message} {
-			if err := in.Accept(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, in.Accept(t.Context(), m))
 		}
 		if d := cmp.Diff(c.changes, w.changes); d != "" {
 			t.Errorf("%s:\n%s", c.name, d)
@@ -176,9 +166,7 @@ func TestOfChatsThatAreNotOursNothingIsKept(t *testing.T) {
 	for name, m := range map[string]channels.Message{"a group": elsewhere, "a stranger": dm(ben, "")} {
 		var w world
 		in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
-		if err := in.Accept(t.Context(), membership(m, true)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), membership(m, true)))
 		if len(w.changes) != 0 || w.counts["ignored tg not_allowed"] != 1 {
 			t.Errorf("%s: %v, counted %v", name, w.changes, w.counts)
 		}

@@ -36,9 +36,7 @@ func TestWhatCannotBeReadIsBuriedWhole(t *testing.T) {
 	var w world
 	in := w.intake(policy.Access{})
 	for _, raw := range []string{"a", "b"} {
-		if err := in.Accept(t.Context(), channels.Message{Kind: channels.Unreadable, Channel: "tg", Raw: json.RawMessage(raw)}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), channels.Message{Kind: channels.Unreadable, Channel: "tg", Raw: json.RawMessage(raw)}))
 	}
 	if w.dead[0].ID == w.dead[1].ID {
 		t.Error("two events without an id have the same one")
@@ -67,9 +65,7 @@ func TestUnreadableEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var w world
-			if err := w.intake(c.access).Accept(t.Context(), event(c.sender)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, w.intake(c.access).Accept(t.Context(), event(c.sender)))
 			if kept := len(w.dead) == 1; kept != c.kept || kept && !w.dead[0].Event {
 				t.Errorf("kept %+v", w.dead)
 			}
@@ -115,9 +111,7 @@ func TestAnUnreadableEventThatIsNotJSONIsKeptByTheRealLog(t *testing.T) {
 	in.Log = b
 	accept := func(m channels.Message) {
 		t.Helper()
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	raw := "<html>\xff"
 	accept(channels.Message{Kind: channels.Unreadable, Channel: "tg", Event: "9", Raw: json.RawMessage(raw)})
@@ -145,9 +139,7 @@ func TestAMessageTooLargeForTheLogIsADeadLetter(t *testing.T) {
 	w := world{limit: 300 << 10}
 	m := dm(ann, "hi")
 	m.Attachments = []channels.Attachment{{Name: strings.Repeat("n", 512<<10)}}
-	if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m))
 	if len(w.dead) != 1 || w.dead[0].Reason != "too_large" || w.counts["dead tg too_large"] != 1 || len(w.published) != 0 {
 		t.Errorf("%v, %v", w.counts, len(w.dead))
 	}
@@ -162,9 +154,7 @@ func TestAnAddressOfAnotherNetworkIsBuried(t *testing.T) {
 		m := dm(ann, "hello")
 		m.Kind, m.MovedTo, m.Address.Channel = kind, "7", "irc"
 		in := w.intake(policy.Access{Everyone: true})
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 		if len(w.dead) != 1 || w.dead[0].Reason != "address" || !strings.Contains(w.dead[0].Problem, `"irc", and the bot account of "telegram"`) || w.trace() != 0 {
 			t.Fatalf("%s: buried %+v, left %d", kind, w.dead, w.trace())
 		}

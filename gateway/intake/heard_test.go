@@ -272,3 +272,11 @@ func TestHeardWordsAreNotThoseOfTheQuestion(t *testing.T) {
 	k.take(photo("a"))
 	k.want(k.ask())
 }
+
+// noError ends the test if err is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

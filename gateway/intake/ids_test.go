@@ -89,9 +89,7 @@ func TestEachEventHasAWordOfItsOwn(t *testing.T) {
 		x := dm(ann, "hi")
 		x.Channel, x.Address.Account, x.Address.Peer, x.Event = m.channel, m.account, m.peer, m.event
 		n, d := len(w.published), len(w.dead)
-		if err := in.Accept(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), x))
 		id := ""
 		switch {
 		case len(w.published) > n:

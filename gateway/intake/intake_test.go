@@ -134,9 +134,7 @@ func TestInAGroupOnlyWhatMentionsTheBotIsTaken(t *testing.T) {
 		var w world
 		m := group(ann, text)
 		m.Mentioned = false
-		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, w.intake(policy.Access{Everyone: true}).Accept(t.Context(), m))
 		if w.trace() != 0 || w.counts["ignored tg not_mentioned"] != 1 {
 			t.Errorf("%.10q: %v", text, w.counts)
 		}
@@ -159,9 +157,7 @@ func TestEachTextGoesItsWay(t *testing.T) {
 		"/stop " + strings.Repeat("x", messages.MaxText): "notice",
 	} {
 		var w world
-		if err := w.intake(policy.Access{Everyone: true}).Accept(t.Context(), dm(ann, text)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, w.intake(policy.Access{Everyone: true}).Accept(t.Context(), dm(ann, text)))
 		got := map[string]int{"published": len(w.published), "request": len(w.requests), "notice": len(w.notices)}
 		for way, n := range got {
 			if (n == 1) != (way == want) {

@@ -20,9 +20,7 @@ func TestAClosedGroupIsOpenedByMentionsOnceInAWhile(t *testing.T) {
 		t.Helper()
 		n++
 		m.Event = fmt.Sprint("e", n)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	shut := func() { say(membership(group(ben, ""), true)) }
 	want := func(what string, published, refused int) {

@@ -29,9 +29,7 @@ func TestAPersonIsTakenUpToALimitAndToldOnce(t *testing.T) {
 		t.Helper()
 		n++
 		m.Event, m.MessageID = fmt.Sprint("e", n), fmt.Sprint("m", n)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	want := func(published, notices, ignored int) {
 		t.Helper()
@@ -106,9 +104,7 @@ func TestAGroupIsTakenUpToALimit(t *testing.T) {
 	for i := range 30 {
 		m := group(fmt.Sprint(5000+i), "hi")
 		m.Event = fmt.Sprint("e", i)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	if len(w.published) != 20 || len(w.notices) != 1 || !strings.Contains(w.notices[0].Text, "one group") {
 		t.Errorf("%d published, told %v", len(w.published), w.notices)
@@ -126,9 +122,7 @@ func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
 		w.waiting = waiting
 		m := dm(ann, "hi")
 		m.Event = fmt.Sprint("e", i)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	if len(w.published) != 3 || len(w.notices) != 2 || !strings.Contains(w.notices[0].Text, " or ~stop to drop") || w.counts["ignored tg rate_limited"] != 3 {
 		t.Errorf("%d published, told %v, counted %v", len(w.published), w.notices, w.counts)
@@ -142,9 +136,7 @@ func TestTheLimiterForgetsWhoIsQuietAndNeverGrows(t *testing.T) {
 	for i := range 4_400 {
 		m := dm(fmt.Sprint(i), "hi")
 		m.Event = fmt.Sprint("e", i)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	if n := in.Remembered(); n > 4096 || n == 0 {
 		t.Errorf("it remembers %d people", n)
@@ -160,9 +152,7 @@ func TestNobodyIsToldOfALimitWhoDidNotSpeakToTheBot(t *testing.T) {
 		group(ann, "hi"), unmentioned(group(ann, "not for the bot "+long)), unmentioned(group(ann, "this neither "+long)), group(ann, "hi"), group(ann, "hi"),
 	} {
 		m.Event = fmt.Sprint("e", i)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	if len(w.published) != 1 || len(w.notices) != 1 || w.counts["ignored tg rate_limited"] != 4 {
 		t.Errorf("%d published, told %v, counted %v", len(w.published), w.notices, w.counts)

@@ -30,9 +30,7 @@ func TestF19_ABotThatNobodyCallsSoIsAnsweredTenTimes(t *testing.T) {
 		m := onSignal(n, after, words)
 		in.Now = func() time.Time { return m.ReceivedAt }
 		for range 2 { // it may be offered again
-			if err := in.Accept(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, in.Accept(t.Context(), m))
 		}
 		n++
 	}
@@ -46,9 +44,7 @@ func TestF19_ABotThatNobodyCallsSoIsAnsweredTenTimes(t *testing.T) {
 	// Once there was a pause it is taken again.
 	m := onSignal(n, 4*time.Hour, "sorry, it is me")
 	in.Now = func() time.Time { return m.ReceivedAt }
-	if err := in.Accept(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, in.Accept(t.Context(), m))
 	if w.published[len(w.published)-1].ID == w.published[0].ID || len(w.notices) != 1 {
 		t.Error("after a pause nothing is taken")
 	}
@@ -76,9 +72,7 @@ func TestPeopleAreNotTakenForBots(t *testing.T) {
 			in.Sources["tg"] = src
 			const all = 100
 			for n := range all {
-				if err := in.Accept(t.Context(), onSignal(n, c.after(n), c.text(n))); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, in.Accept(t.Context(), onSignal(n, c.after(n), c.text(n))))
 			}
 			if len(w.published) != all || len(w.notices) != 0 {
 				t.Errorf("of %d messages %d were taken, and %d notes given", all, len(w.published), len(w.notices))

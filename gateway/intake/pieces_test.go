@@ -69,9 +69,7 @@ func (w *world) texts(t *testing.T) (texts []string) {
 	t.Helper()
 	for _, e := range w.published {
 		var m channels.Message
-		if err := json.Unmarshal(e.Body, &m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(e.Body, &m))
 		texts = append(texts, m.Text[:min(3, len(m.Text))])
 	}
 	return texts
@@ -83,13 +81,9 @@ func TestAcceptOfPieces(t *testing.T) {
 		t.Parallel()
 		w := world{waiting: 32}
 		in, _ := limited(&w, policy.Limits{Queue: 32})
-		if err := in.Accept(t.Context(), at(0, group(ann, strings.Repeat("x", 4000)))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), at(0, group(ann, strings.Repeat("x", 4000)))))
 		w.waiting = 0
-		if err := in.Accept(t.Context(), at(time.Second, unmentioned(group(ann, "rest")))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), at(time.Second, unmentioned(group(ann, "rest")))))
 		if len(w.published) != 0 || w.counts["ignored tg rate_limited"] != 1 || w.counts["ignored tg not_mentioned"] != 1 {
 			t.Errorf("%d published, counted %v", len(w.published), w.counts)
 		}
@@ -124,9 +118,7 @@ func TestInAGroupThePiecesOfWhatMentionsTheBotAreTaken(t *testing.T) {
 		at(9*second, ofAlbum("a", unmentioned(photo(group(ben, "no"))))),
 		at(10*second, ofAlbum("a", unmentioned(photo(group(ann, "/stop"))))),
 	} {
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 	}
 	if got, want := fmt.Sprint(w.texts(t)), "[la1 la2 la3 on1 on2 on3 on4 al1 /st]"; got != want {
 		t.Errorf("published %v, want %v", got, want)

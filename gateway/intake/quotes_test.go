@@ -36,9 +36,7 @@ func TestQuotes(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, err, w.counts)
 		}
 		var got channels.Message
-		if err := json.Unmarshal(w.published[0].Body, &got); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(w.published[0].Body, &got))
 		if q := got.ReplyTo; q.Untrusted != c.untrusted || len(q.Text) > c.most || len(q.Text) < c.most-5 || !strings.HasSuffix(q.Text, "ö…") {
 			t.Errorf("a quote %s: untrusted %v, %d bytes, want %v, %d", name, q.Untrusted, len(q.Text), c.untrusted, c.most)
 		}

@@ -29,9 +29,7 @@ func TestStrangersAreTurnedAwayInWords(t *testing.T) {
 		n++
 		m.Event, m.MessageID = fmt.Sprint("e", n), fmt.Sprint("m", n)
 		before := len(w.notices)
-		if err := in.Accept(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, in.Accept(t.Context(), m))
 		if got := len(w.notices) - before; got != want {
 			t.Errorf("%s: told %d times, want %d", why, got, want)
 		}

@@ -41,8 +41,8 @@ func toMoved(m channels.Message) channels.Message {
 }
 
 // moves is the network's word that the kitchen has another id.
-func (r *fixture) moves() channels.Message {
-	m := inKitchen(r.message(0, ""))
+func (s *speech) moves() channels.Message {
+	m := inKitchen(s.message(0, ""))
 	m.Kind, m.MovedTo, m.Sender = channels.Migrated, fmt.Sprint(movedKitchen), channels.Sender{ID: "1087968824", Anonymous: true}
 	return m
 }

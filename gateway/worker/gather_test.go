@@ -32,8 +32,8 @@ func photo(m channels.Message, album string) channels.Message {
 func quiet(m channels.Message) channels.Message { m.Mentioned = false; return m }
 
 // edit is the edit of m to text.
-func (r *fixture) edit(m channels.Message, text string) channels.Message {
-	e := r.message(0, text)
+func (s *speech) edit(m channels.Message, text string) channels.Message {
+	e := s.message(0, text)
 	e.Kind, e.Address, e.Sender, e.MessageID, e.Mentioned = channels.Edited, m.Address, m.Sender, m.MessageID, m.Mentioned
 	return e
 }
@@ -50,11 +50,11 @@ func (r *fixture) bring(ms ...channels.Message) {
 }
 
 // old is a message of the hour before, each a little younger than the last.
-func (r *fixture) old(person int, text string) channels.Message {
-	m := r.message(person, text)
-	r.people.Lock()
-	defer r.people.Unlock()
-	m.ReceivedAt = m.ReceivedAt.Add(-time.Hour + time.Duration(r.events)*time.Millisecond)
+func (s *speech) old(person int, text string) channels.Message {
+	m := s.message(person, text)
+	s.speaking.Lock()
+	defer s.speaking.Unlock()
+	m.ReceivedAt = m.ReceivedAt.Add(-time.Hour + time.Duration(s.events)*time.Millisecond)
 	return m
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // inThread is what person says in a thread of their own, to a bot on Slack.
-func (r *fixture) inThread(person, thread int, text string) channels.Message {
-	m := r.message(person, text)
+func (s *speech) inThread(person, thread int, text string) channels.Message {
+	m := s.message(person, text)
 	m.Address = sessionkeys.Address{
 		Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: strconv.Itoa(person), Thread: strconv.Itoa(thread),
 	}

@@ -52,9 +52,16 @@ type fixture struct {
 	*counter
 	*gates
 
-	people sync.Mutex // guards what follows
-	events int
+	speech
+
+	living sync.Mutex // guards what follows
 	alive  map[sessions.Worker]bool
+}
+
+// speech is what people say. Its methods may be called concurrently.
+type speech struct {
+	speaking sync.Mutex // guards events
+	events   int
 }
 
 // messageLog is what workers, the intake and tests ask of a log.
@@ -264,12 +271,12 @@ func key(t testing.TB, person int) sessionkeys.Key {
 	return k
 }
 
-func (r *fixture) message(person int, text string) channels.Message {
-	r.people.Lock()
-	defer r.people.Unlock()
-	r.events++
+func (s *speech) message(person int, text string) channels.Message {
+	s.speaking.Lock()
+	defer s.speaking.Unlock()
+	s.events++
 	return channels.Message{
-		Event: fmt.Sprintf("e%d", r.events), Kind: channels.Said, Channel: "tg", MessageID: fmt.Sprintf("m%d", r.events),
+		Event: fmt.Sprintf("e%d", s.events), Kind: channels.Said, Channel: "tg", MessageID: fmt.Sprintf("m%d", s.events),
 		Text: text, Mentioned: true, Address: address(person), Sender: channels.Sender{ID: strconv.Itoa(person)}, ReceivedAt: time.Now(),
 	}
 }
@@ -337,8 +344,8 @@ func (r *fixture) idle() {
 }
 
 func (r *fixture) lives(w sessions.Worker) bool {
-	r.people.Lock()
-	defer r.people.Unlock()
+	r.living.Lock()
+	defer r.living.Unlock()
 	return r.alive[w]
 }
 
@@ -380,14 +387,14 @@ func (r *fixture) start(name string, change ...func(*worker.Options)) *process {
 	p.Worker = w
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	r.people.Lock()
+	r.living.Lock()
 	r.alive[o.Identity] = true
-	r.people.Unlock()
+	r.living.Unlock()
 	go func() {
 		err := w.Run(ctx)
-		r.people.Lock()
+		r.living.Lock()
 		delete(r.alive, o.Identity)
-		r.people.Unlock()
+		r.living.Unlock()
 		p.ended <- err
 		r.poke()
 	}()

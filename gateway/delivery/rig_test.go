@@ -356,7 +356,7 @@ func (r *fixture) begin(chat, turn string) {
 }
 
 // finish ends the turn with an answer.
-func (r *fixture) finish(chat, turn, text string) { //nolint:unparam // reads better
+func (r *fixture) finish(chat, turn, text string) {
 	r.t.Helper()
 	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.FinishTurn{
 		Turn: turn, Outcome: transcript.EndTurn, At: time.Now(),

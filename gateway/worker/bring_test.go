@@ -101,7 +101,7 @@ func TestFilesAreBroughtBeforeTheTurnBegins(t *testing.T) {
 // While files come others are answered, with one slot for all.
 func TestWhoWaitsForFilesHoldsNoSlot(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		p := newPorter(r, true)
 		r.start("w", p.with, turns(1))
 		r.send("look", "a")

@@ -91,7 +91,7 @@ func TestAConversationThatNeverFallsSilentLetsOthersGoFirst(t *testing.T) {
 
 func TestACommandLetsOthersGoFirstToo(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.start("w", turns(1))
 		r.say(1, "wait x")
 		r.atGate("x")

@@ -128,7 +128,7 @@ const attached = "\n(attached, not readable here: photo )"
 
 func TestAnAlbumIsOneTurnWithAllItsFiles(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m := r.old(1, "what are these?")
 		r.bring(photo(m, "a"), photo(r.old(1, ""), "a"), r.old(1, "and now?"), photo(r.old(1, ""), "a"))
 		r.start("w")
@@ -139,7 +139,7 @@ func TestAnAlbumIsOneTurnWithAllItsFiles(t *testing.T) {
 
 func TestALongPasteIsOneTurn(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		long := strings.Repeat("x", 4000)
 		m := r.old(1, "1"+long)
 		pieces := []channels.Message{m, r.old(1, "2"+long), r.old(1, "3"), r.old(1, "another")}
@@ -154,7 +154,7 @@ func TestALongPasteIsOneTurn(t *testing.T) {
 
 func TestAPasteIsNoLongerThanOneMessageMayBe(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		long := strings.Repeat("x", 16<<10)
 		m := r.old(1, long)
 		for range 3 {
@@ -169,7 +169,7 @@ func TestAPasteIsNoLongerThanOneMessageMayBe(t *testing.T) {
 
 func TestTwoPeopleAreNeverOneTurn(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m := inKitchen(r.old(1, "ann's"))
 		r.bring(
 			photo(m, "a"), inKitchen(r.old(2, "ben's")), photo(inKitchen(r.old(2, "ben's album")), "a"),
@@ -204,7 +204,7 @@ func TestAnAlbumInAGroupIsForTheBotWhenOneOfItsMessagesIs(t *testing.T) {
 
 func TestACommandAmongThePiecesKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m := r.old(1, "first")
 		r.bring(photo(m, "a"), r.old(1, "/new"), photo(r.old(1, ""), "a"))
 		r.start("w")
@@ -233,7 +233,7 @@ func TestKnownPiecesAreNotSaidAgain(t *testing.T) {
 
 func TestAnEditWithoutAChangeDoesNothing(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m := r.old(1, "hello")
 		r.start("w")
 		r.bring(m)
@@ -251,7 +251,7 @@ func TestAnEditWithoutAChangeDoesNothing(t *testing.T) {
 
 func TestAnEditOfAMessageThatWaitsChangesItsText(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m, other := r.old(1, "helo"), r.old(1, "other")
 		r.start("w")
 		r.whileBusy(1, m, r.edit(m, "hallo"), other, r.edit(m, "hello"), r.edit(other, "other"))
@@ -264,7 +264,7 @@ func TestAnEditOfAMessageThatWaitsChangesItsText(t *testing.T) {
 
 func TestAnEditOfAMessageThatWasTakenUpIsACorrection(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.start("w")
 		m := r.old(1, "wait x")
 		r.bring(m)
@@ -283,7 +283,7 @@ func TestAnEditOfAMessageThatWasTakenUpIsACorrection(t *testing.T) {
 // firstday S4.
 func TestWhatCompletesAMessageAddsOnlyWhatItLacked(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.start("w")
 		completing := func(m channels.Message, files ...channels.Attachment) channels.Message {
 			e := r.edit(m, m.Text)
@@ -322,7 +322,7 @@ func TestWhatCompletesAMessageAddsOnlyWhatItLacked(t *testing.T) {
 
 func TestAnEditThatAddsTheMentionIsANewMessage(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.start("w")
 		m := inKitchen(quiet(r.old(1, "hello")))
 		r.bring(m)
@@ -335,7 +335,7 @@ func TestAnEditThatAddsTheMentionIsANewMessage(t *testing.T) {
 
 func TestAStopCountsMessagesAndNotTheirEdits(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m, two := photo(r.old(1, "wait x"), "a"), r.old(1, "two")
 		r.bring(m, two, r.edit(two, "2"), photo(r.old(1, ""), "a"), r.old(1, "three"))
 		r.start("w")

@@ -83,7 +83,7 @@ func TestOnePersonsConversationsDoNotHoldAllSlots(t *testing.T) {
 
 func TestTurnsAreCountedByPerson(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.start("w", personTurns(8, 1))
 		for p := range 5 {
 			r.bring(r.inThread(p+1, p, "wait x"))

@@ -142,7 +142,7 @@ func (r *fixture) wantStarted(n int) {
 
 func TestWhatIsSaidWhileATurnRunsJoinsItBeforeItsNextModelCall(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write))
 		first := r.old(1, "hold x")
 		copied := r.old(1, "second")
@@ -189,7 +189,7 @@ func TestWhatWaitsIsTakenUpAsItsChannelSays(t *testing.T) {
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, func(t *testing.T, r *fixture) {
+			inFakeTime(t, func(_ *testing.T, r *fixture) {
 				p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: mode}))
 				r.during(p, r.old(1, "hold x"), r.old(1, "second"), r.old(1, "third"), r.old(1, "/new"), r.old(1, "fourth"))
 				r.wantAnswers(1, want...)
@@ -225,7 +225,7 @@ func TestATurnIsOfOnePersonWhateverTheMode(t *testing.T) {
 
 func TestAnEditOfWhatIsBeingAnsweredJoinsAsACorrection(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write))
 		first := r.old(1, "hold x")
 		r.during(p, first, r.edit(first, "hold x"), r.edit(first, "hold on"))
@@ -236,7 +236,7 @@ func TestAnEditOfWhatIsBeingAnsweredJoinsAsACorrection(t *testing.T) {
 
 func TestWhatIsNotForTheBotJoinsNothingAndHoldsNothingBack(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		p := r.start("w", r.talking(tools.Write))
 		first := inKitchen(r.old(1, "hold x"))
 		r.during(p, first, photo(quiet(inKitchen(r.old(2, "look"))), "a"), inKitchen(r.old(1, "more")))
@@ -364,7 +364,7 @@ func TestWhateverFailsWhatJoinsIsAskedOnce(t *testing.T) {
 
 func TestAPersonWhoIsQuietForAMomentIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		m := r.old(1, "one")
 		at := func(d time.Duration, text string) channels.Message {
 			n := r.old(1, text)

@@ -85,7 +85,7 @@ func TestTheLastSignOfAStoppedTurnIsThatItIsOver(t *testing.T) {
 
 func TestStopWhenNothingRunsSaysSo(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.start("w")
 		r.say(1, "/stop")
 		r.wantAnswers(1, "Nothing was running.")
@@ -99,7 +99,7 @@ func TestStopWhenNothingRunsSaysSo(t *testing.T) {
 
 func TestAStopWhoseSignalIsLostIsFoundByLooking(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.log.deaf = true
 		r.start("w")
 		r.say(1, "wait x")
@@ -114,7 +114,7 @@ func TestAStopWhoseSignalIsLostIsFoundByLooking(t *testing.T) {
 
 func TestTwoStopsAreAnsweredOnceEach(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		r.say(1, "hello")
 		r.say(1, "/stop")
 		r.say(1, "/stop")
@@ -128,7 +128,7 @@ func TestTwoStopsAreAnsweredOnceEach(t *testing.T) {
 // The process dies after the turn was ended and before that was said.
 func TestAStopThatAnotherWorkerCarriesOutToItsEndSaysThatItStopped(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		p := r.start("a")
 		r.say(1, "wait x")
 		r.atGate("x")

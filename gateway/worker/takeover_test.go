@@ -95,7 +95,7 @@ func TestAStopIsAnsweredOnceWhicheverOperationFails(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, func(t *testing.T, r *fixture) {
+			inFakeTime(t, func(_ *testing.T, r *fixture) {
 				p := r.start("w")
 				for n := 1; n <= 8; n++ {
 					gate := fmt.Sprint("gate", n)
@@ -184,7 +184,7 @@ func TestAWorkerWhosePlaceWasTakenByOneOfItsNameEnds(t *testing.T) {
 
 func TestAWorkerThatCannotKeepItsLeaseStopsItsTurnsByItself(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
 		a := r.start("a")
 		r.say(1, "wait x")
 		r.atGate("x")

@@ -23,7 +23,7 @@ func TestNothingUsableCame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, func(t *testing.T, r *fixture) {
+			inFakeTime(t, func(_ *testing.T, r *fixture) {
 				p := newPorter(r, false)
 				p.lost = lost
 				r.start("w", p.with)

@@ -177,9 +177,7 @@ func TestWhatAFileSaysReachesTheModel(t *testing.T) {
 				}
 			}
 			var body any
-			if err := json.Unmarshal(asked, &body); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, json.Unmarshal(asked, &body))
 			unmarshal(body)
 			all := strings.Join(said, "\n")
 			notes, err := filepath.Glob(filepath.Join(d.Folder, "attachments", "*-notes.txt"))

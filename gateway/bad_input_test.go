@@ -42,9 +42,7 @@ func TestAModelThatFailsIsToldAndTheNextQuestionIsAnswered(t *testing.T) {
 			t.Parallel()
 			env := gatewaytest.Open(t, gatewaytest.Options{Change: quickly})
 			gw := env.Start()
-			if err := env.Model.Plan(fault); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, env.Model.Plan(fault))
 			first := gw.Ask(gatewaytest.Ann, "hello one")
 			if first == "" || strings.Contains(first, "hello one") || strings.Contains(first, "http") {
 				t.Errorf("Ann was told %q", first)
@@ -170,9 +168,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	for _, f := range []model.Fault{
 		{Kind: model.FaultStatus, Status: 401, Next: 1}, {Kind: model.FaultGarbage, Next: 3}, {Kind: model.FaultCut, Next: 3},
 	} {
-		if err := env.Model.Plan(f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, env.Model.Plan(f))
 		gw.Ask(gatewaytest.Ann, "hello")
 		env.Model.ClearFaults()
 	}
@@ -187,15 +183,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 
 	// A file in the workspace may hold a secret; the model does not see it.
 	folder := gw.Folder(gatewaytest.Ann)
-	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("the key is "+key+"."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("the key is "+key+"."), 0o600))
 	if got := gw.Ask(gatewaytest.Ann, "read notes.txt"); !strings.Contains(got, "[redacted]") {
 		t.Errorf("the file was read as %q", got)
 	}
-	if err := os.Remove(filepath.Join(folder, "notes.txt")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Remove(filepath.Join(folder, "notes.txt")))
 
 	places := map[string]string{"the log": log.String(), "the metrics": gw.Scrape(), "readiness": gw.Get("/readyz", 200)}
 	for _, m := range env.Telegram.Books().Messages {

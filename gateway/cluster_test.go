@@ -256,9 +256,7 @@ ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 limits: {person_per_minute: -1, queue: -1}
 `, filepath.Join(c.env.Dir, name), name, c.nodes.URL(), c.redis.URL, gatewaytest.Token, c.env.Telegram.URL(), c.env.Model.URL())
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	polling := func() bool { return c.env.Telegram.Books().Polling[gatewaytest.Username] }

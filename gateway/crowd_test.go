@@ -117,9 +117,7 @@ log: {format: json}
 		gatewaytest.SlackBotToken, gatewaytest.SlackAppToken, env.Slack.APIURL(), lists[gatewaytest.Slack],
 		gatewaytest.SignalNumber, gatewaytest.SignalACI, lists[gatewaytest.Signal], program, env.Signal.URL(), env.Model.URL(), abuserBytes, hookedToken, hookedSecret, modelKey)
 	path := filepath.Join(env.Dir, "parley.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

@@ -25,9 +25,7 @@ func TestAnExportHasEveryKindOfLineAndOnlyOfItsTree(t *testing.T) {
 	gw.Ask(gatewaytest.Ann, "before all this")
 	gw.Ask(gatewaytest.Ann, "/new")
 	gw.Ask(gatewaytest.Ann, "hello")
-	if err := os.WriteFile(filepath.Join(gw.Folder(gatewaytest.Ann), "notes.txt"), []byte("buy milk"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(gw.Folder(gatewaytest.Ann), "notes.txt"), []byte("buy milk"), 0o600))
 	gw.Ask(gatewaytest.Ann, "read notes.txt")
 	gw.Ask(gatewaytest.Ann, "research whales")
 	gw.Ask(gatewaytest.Ben, "something private")

@@ -52,16 +52,12 @@ const database = "database"
 func layOut(t *testing.T, state, small string, on []string) {
 	t.Helper()
 	link := func(to, from string) {
-		if err := os.Symlink(to, from); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Symlink(to, from))
 	}
 	place := func(name string) string {
 		if slices.Contains(on, name) {
 			dir := filepath.Join(small, name)
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.Mkdir(dir, 0o700))
 			return dir
 		}
 		return t.TempDir()

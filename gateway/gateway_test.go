@@ -53,3 +53,11 @@ func TestTheWholeHouse(t *testing.T) {
 		t.Errorf("after a restart /status says %q", got)
 	}
 }
+
+// noError ends the test if err is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -300,9 +300,7 @@ func TestRow15_ARefusedSendShutsTheChat(t *testing.T) {
 	env := gatewaytest.Open(t, gatewaytest.Options{})
 	gw := env.Start()
 	gw.Ask(gatewaytest.Ben, "hello")
-	if err := env.Telegram.Plan(telegram.Fault{Trouble: telegram.Forbidden, Method: "sendMessage", Next: 1}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, env.Telegram.Plan(telegram.Fault{Trouble: telegram.Forbidden, Method: "sendMessage", Next: 1}))
 	env.Say(telegram.PrivateChat(gatewaytest.Ben), gatewaytest.Ben, "you will not read this")
 	gw.NextDelivered()
 	gw.AwaitMetrics(`parley_messages_sent_total{channel="tg",outcome="dropped"} 1`)

@@ -257,17 +257,13 @@ func TestNoConversationHearsOfAnother(t *testing.T) {
 // order where it may.
 func again(t *testing.T, env *gatewaytest.Env) {
 	t.Helper()
-	if err := env.Telegram.Plan(telegram.Fault{Trouble: telegram.Redelivered, Probability: 0.2, Copies: 2}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, env.Telegram.Plan(telegram.Fault{Trouble: telegram.Redelivered, Probability: 0.2, Copies: 2}))
 	if err := env.Slack.Plan(
 		slack.Fault{Trouble: slack.Duplicated, Probability: 0.2, Copies: 2}, slack.Fault{Trouble: slack.MentionFirst, Probability: 0.5},
 	); err != nil {
 		t.Fatal(err)
 	}
-	if err := env.Signal.Plan(signal.Fault{Trouble: signal.Redelivered, Probability: 0.2}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, env.Signal.Plan(signal.Fault{Trouble: signal.Redelivered, Probability: 0.2}))
 }
 
 // sentEverywhere counts what the bot said on all networks.

@@ -17,9 +17,7 @@ func TestAFileWithAMentionReachesTheModelWhicheverEventComesFirst(t *testing.T) 
 			t.Parallel()
 			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}})
 			if first {
-				if err := env.Slack.Plan(slack.Fault{Trouble: slack.MentionFirst}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, env.Slack.Plan(slack.Fault{Trouble: slack.MentionFirst}))
 			}
 			gw := env.Start()
 			sayInSlack(t, env, slackChannel, gatewaytest.SlackPerson(7001), "@"+gatewaytest.Username+" what is this?", slack.SayOptions{

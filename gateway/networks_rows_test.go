@@ -107,9 +107,7 @@ ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -1, bot_loop: -1}
 `, env.Dir, gatewaytest.SignalNumber, gatewaytest.SignalACI, program, env.Signal.URL(), env.Model.URL())
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(config, []byte(text), 0o600))
 	var a asking
 	for i := range 3 {
 		a.places = append(a.places, env.Direct(gatewaytest.Signal, 7001+i), env.Group(gatewaytest.Signal, 8001+i, 7001))

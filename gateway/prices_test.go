@@ -44,9 +44,7 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 	file := filepath.Join(t.TempDir(), "prices.json")
 	write := func(input string) {
 		text := fmt.Sprintf(`{"prices": [{"provider": "demo", "model": "demo", "input": %q, "output": "0", "source": "t", "date": "2031-02-03"}]}`, input)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write("0")
 	log := make(heard, 1<<12)

@@ -56,9 +56,7 @@ func startAs(t *testing.T, path, config string, env ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.cmd.Start())
 	started := make(chan string, 1)
 	go func() {
 		for s := bufio.NewScanner(stderr); s.Scan(); {

@@ -18,9 +18,7 @@ import (
 func recordingOf(t *testing.T, gw *gatewaytest.Running, id string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := admin.NewClient(gw.AdminSocket()).Export(t.Context(), id, &b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, admin.NewClient(gw.AdminSocket()).Export(t.Context(), id, &b))
 	return b.Bytes()
 }
 

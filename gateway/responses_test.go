@@ -33,18 +33,14 @@ func reasons(_ context.Context, p *model.Prompt) model.Answer {
 func reasoned(t *testing.T, body []byte) []string {
 	t.Helper()
 	var request struct{ Input []json.RawMessage }
-	if err := json.Unmarshal(body, &request); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(body, &request))
 	var items []string
 	for _, raw := range request.Input {
 		var item struct {
 			Type      string
 			Encrypted string `json:"encrypted_content"`
 		}
-		if err := json.Unmarshal(raw, &item); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(raw, &item))
 		if item.Type == "reasoning" {
 			if item.Encrypted == "" {
 				t.Errorf("a reasoning item came back without its encrypted content: %s", raw)

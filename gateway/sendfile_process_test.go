@@ -59,9 +59,7 @@ worker: {lease: 2s}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 `, filepath.Join(env.Dir, role), role, role, nodes.URL(), shared.URL, gatewaytest.Token, env.Telegram.URL(), env.Model.URL())
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	alive := map[string]*process{}

@@ -58,9 +58,7 @@ func TestAnAgentSendsFilesIntoTheChatThatAsked(t *testing.T) {
 	gw := env.Start()
 	ann := telegram.PrivateChat(gatewaytest.Ann)
 	gw.Ask(gatewaytest.Ann, "hello")
-	if err := os.WriteFile(filepath.Join(gw.Folder(gatewaytest.Ann), "report.txt"), []byte(report), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(gw.Folder(gatewaytest.Ann), "report.txt"), []byte(report), 0o600))
 	env.Say(ann, gatewaytest.Ann, "the report, please")
 	for range 3 {
 		gw.NextDelivered()

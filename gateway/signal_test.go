@@ -99,9 +99,7 @@ func TestASignalCLIThatDiesCostsNothing(t *testing.T) {
 func TestADeafSignalIsSaidEverywhereAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Telegram, gatewaytest.Signal}})
-	if err := env.Signal.SetVersion(signal.Version0144); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, env.Signal.SetVersion(signal.Version0144))
 	gw := env.Start()
 	place := env.Direct(gatewaytest.Signal, 7001)
 	place.Say("hello")
@@ -120,9 +118,7 @@ func TestADeafSignalIsSaidEverywhereAndLosesNothing(t *testing.T) {
 	if b := env.Signal.Books(); b.Totals.Acked != 0 {
 		t.Errorf("%d messages were confirmed", b.Totals.Acked)
 	}
-	if err := env.Signal.SetVersion(signal.Version014); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, env.Signal.SetVersion(signal.Version014))
 	inSignal(t, env, "the answer", func(b signal.Book) bool { return len(b.Messages) == 1 })
 	if ready := gw.Get("/readyz", 200); !strings.Contains(ready, `"channel sig":"ok"`) {
 		t.Errorf("then readiness says %s", ready)

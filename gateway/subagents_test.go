@@ -95,9 +95,7 @@ func TestAChildSeesALittleOfWhatItsParentSees(t *testing.T) {
 		Tools  []struct{ Name string }
 	}
 	for i, into := range []any{&parent, &child} {
-		if err := json.Unmarshal(rs[i].Body, into); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(rs[i].Body, into))
 	}
 	var names []string
 	for _, tool := range child.Tools {

@@ -186,9 +186,7 @@ func TestTheOperatorSaysWhatTheFileToolsReach(t *testing.T) {
 	t.Parallel()
 	book := t.TempDir()
 	for path, text := range map[string]string{"a.txt": "alpha", "private/b.txt": "beta"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(book, path)), 0o700), os.WriteFile(filepath.Join(book, path), []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(book, path)), 0o700), os.WriteFile(filepath.Join(book, path), []byte(text), 0o600)))
 	}
 	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: asked(nil,
@@ -218,9 +216,7 @@ func TestARootThatLeadsToTheStateIsRefused(t *testing.T) {
 	env := gatewaytest.Open(t, gatewaytest.Options{})
 	state := env.Config().StateDir
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Dir(state), link); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Symlink(filepath.Dir(state), link))
 	for root, atStart := range map[string]bool{state: false, filepath.Dir(state): false, state + "/workspaces": false, link: true} {
 		c := env.Config()
 		c.Files.ExtraRoots = []string{"/nowhere", root}

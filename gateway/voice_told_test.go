@@ -91,9 +91,7 @@ func TestAVoiceNoteWithoutWordsIsTold(t *testing.T) {
 				},
 				Brain: func(context.Context, *model.Prompt) model.Answer { return model.Reply(model.Say("sorry")) },
 			})
-			if err := env.Model.Plan(c.faults...); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, env.Model.Plan(c.faults...))
 			gw := env.Start()
 			place := env.Direct(gatewaytest.Telegram, 7001)
 			speak(t, env, gatewaytest.Telegram, c.note)

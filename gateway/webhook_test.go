@@ -149,9 +149,7 @@ func TestRow01_WebhooksThatComeAgainAndShuffledAreAnsweredOnce(t *testing.T) {
 		{Trouble: telegram.Ambiguous, Method: "webhook", Probability: 0.2},
 		{Trouble: telegram.Reordered, Method: "webhook", Probability: 0.5},
 	} {
-		if err := env.Telegram.Plan(f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, env.Telegram.Plan(f))
 	}
 	const people, each = 10, 5
 	for i := range each {

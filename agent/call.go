@@ -237,7 +237,7 @@ func (r *take) toolError(c call, content string, err error) string {
 	text := "Error: " + strings.TrimPrefix(r.Redact(err.Error()), "Error: ")
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		text = resultPanic
-		r.log.Error("tool panicked", "turn", r.turn.ID, "session", string(r.turn.Session), "tool", c.Name, "err", err, "stack", string(p.Stack))
+		r.log.Error("tool panicked", "tool", c.Name, "error", err, "stack", string(p.Stack))
 		r.emit(Event{Type: Problem, Text: textInternal, CallID: c.ID, Tool: c.Name, Err: err})
 	}
 	if content != "" {

@@ -22,7 +22,7 @@ func (r *transcriber) transcribeNote(ctx context.Context, n note, upto int) (*Ou
 	}
 	data, err := r.Transcription.Read(r.turn.Workspace, n.Binary)
 	if err != nil {
-		r.log.Warn("a voice note is not made words of", "turn", r.turn.ID, "error", err)
+		r.log.Warn("voice note not transcribed", "error", err)
 		return nil, r.skipNote(ctx, n, Gone)
 	}
 	began := r.Now()
@@ -42,7 +42,7 @@ func (r *transcriber) transcribeNote(ctx context.Context, n note, upto int) (*Ou
 		}
 		pause, again := r.retry(a.err, r.Now().Sub(began))
 		if !again {
-			r.log.Warn("a voice note is not made words of", "turn", r.turn.ID, "error", a.err)
+			r.log.Warn("voice note not transcribed", "error", a.err)
 			return nil, r.commitNote(ctx, a, r.voiceMessage(n, noteFailure(a.err), ""))
 		}
 		if err := r.settle(ctx, a); err != nil {
@@ -128,7 +128,7 @@ func (r *transcriber) soundEstimate(n note) (e costs.Estimate, p *costs.Price, e
 	}
 	p = r.price(e.Labels)
 	if p == nil || !p.BillsAudio() {
-		r.log.Warn("a transcription has no price", "turn", r.turn.ID, "provider", m.Provider(), "model", m.Name())
+		r.log.Warn("transcription without a price", "provider", m.Provider(), "model", m.Name())
 		return e, nil, nil
 	}
 	if e.Upper, err = p.WorstCaseAudio(seconds(n)); err != nil {
@@ -174,7 +174,7 @@ func (r *transcriber) soundEntry(res costs.Reservation, price *costs.Price, n no
 	e.Usage, exact = billedUsage(said.Usage, price, seconds(n))
 	amount, err := price.Cost(e.Usage)
 	if err != nil { // numbers that cannot be
-		r.log.Warn("a transcription has no cost", "turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "error", err)
+		r.log.Warn("transcription without a cost", "provider", e.Labels.Provider, "model", e.Labels.Model, "error", err)
 		e.Usage, exact = price.AudioUsage(seconds(n)), false
 		amount = res.Estimate.Upper
 	}

@@ -114,7 +114,7 @@ func (l *Loop) Run(ctx context.Context, t Turn, emit func(Event)) (o Outcome, er
 				p = &PanicError{v, debug.Stack()}
 			}
 			err = p
-			r.log.Error("turn panicked", "turn", t.ID, "session", string(t.Session), "err", err)
+			r.log.Error("turn panicked", "error", err)
 			r.emit(Event{Type: Problem, Text: textInternal, Err: err})
 			o = r.fillOutcome(Outcome{})
 		}
@@ -208,6 +208,7 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	r.log = r.log.With("session", t.Session, "turn", t.ID)
 	r.out = &events{turn: t.ID, session: t.Session, now: r.Now, to: emit}
 	asks := &requester{r}
 	return &run{r, asks, &toolRunner{r}, &transcriber{r}, &compactor{requester: asks}}

@@ -211,7 +211,7 @@ func (r *requester) forward(ev llm.Event) int {
 			return len(ev.ToolCall.Name)
 		}
 	case llm.Warning:
-		r.log.Warn("model", "turn", r.turn.ID, "session", string(r.turn.Session), "warning", ev.Text)
+		r.log.Warn("model warning", "warning", ev.Text)
 		return 0
 	default:
 		return 0

@@ -80,9 +80,9 @@ func (r *take) recordOverrun(e *costs.Entry, res costs.Reservation, args ...any)
 		return
 	}
 	e.Overrun = over
-	r.log.Error("a model call cost more than its request allows: the provider does not keep to it, and budgets are passed",
+	r.log.Error("model call exceeded its reservation: the provider ignored the request's limits, so budgets may be overrun",
 		append([]any{
-			"turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model,
+			"provider", e.Labels.Provider, "model", e.Labels.Model,
 			"reserved_usd", res.Estimate.Upper, "cost_usd", e.Amount,
 		}, args...)...)
 }
@@ -95,7 +95,7 @@ func (r *take) priceEntry(e *costs.Entry) (known bool) {
 	}
 	amount, price, err := r.prices.Cost(e.Labels.Provider, e.Labels.Model, e.Usage)
 	if err != nil {
-		r.log.Warn("model call has no price", "turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model, "err", err)
+		r.log.Warn("model call without a price", "provider", e.Labels.Provider, "model", e.Labels.Model, "error", err)
 		return false
 	}
 	e.Amount, e.Price, e.Priced = amount, price, price == nil || !price.Ceiling

@@ -103,7 +103,7 @@ func (r *requester) readPicture(b transcript.Binary) []byte {
 	}
 	data, err := r.ReadPicture(r.turn.Workspace, b)
 	if err != nil {
-		r.log.Warn("a picture of the conversation is not shown to the model", "turn", r.turn.ID, "error", err)
+		r.log.Warn("picture not shown to the model", "error", err)
 	}
 	if r.pictures == nil {
 		r.pictures = map[string][]byte{}

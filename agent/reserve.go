@@ -41,8 +41,8 @@ func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.Req
 			return res, req, fmt.Errorf("reserve model call: %w", err)
 		}
 		if refused.Unpriced {
-			r.log.Error("a model call was refused: the model has no known price, and a budget applies",
-				"turn", r.turn.ID, "provider", e.Labels.Provider, "model", e.Labels.Model)
+			r.log.Error("model call refused: the model has no price and a budget applies",
+				"provider", e.Labels.Provider, "model", e.Labels.Model)
 		}
 		if price == nil {
 			return res, req, refused

@@ -85,7 +85,7 @@ func TestSignalsAreHeardWhenTheEngineIsThereAgain(t *testing.T) {
 			}
 		})
 	})
-	awaitLine(t, &lines, "signals cannot be heard yet")
+	awaitLine(t, &lines, "signal subscription failed")
 	nodes.Resume(0)
 	for end := time.Now().Add(brokertest.Patience); time.Now().Before(end); {
 		_ = b.Signal(t.Context(), Signal{Topic: "late"}) // refused while the connection is made anew

@@ -40,7 +40,7 @@ func (b *inboundLog) Consume(ctx context.Context, h func(ctx context.Context, d 
 		if time.Since(began) > 10*time.Second {
 			pause = firstPause
 		}
-		b.o.Log.Warn("deliveries were interrupted, subscribing again", "error", err)
+		b.o.Log.Warn("wake-up subscription interrupted, resubscribing", "error", err)
 		sleep(ctx, b.done, pause)
 		pause = min(2*pause, longestPause)
 	}
@@ -116,7 +116,7 @@ func (p *lastProblem) get() error {
 func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context.Context, WakeUp) error) {
 	meta, err := m.Metadata()
 	if err != nil {
-		b.o.Log.Error("a delivery without its place", "error", err)
+		b.o.Log.Error("wake-up without metadata", "error", err)
 		return
 	}
 	if meta.NumDelivered > 1 {
@@ -132,12 +132,12 @@ func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context
 		err = m.Ack()
 	} else {
 		if ctx.Err() == nil {
-			b.o.Log.Warn("a delivery was not handled and comes again", "seq", meta.Sequence.Stream, "tries", meta.NumDelivered, "error", err)
+			b.o.Log.Warn("wake-up failed, redelivery follows", "seq", meta.Sequence.Stream, "attempts", meta.NumDelivered, "error", err)
 		}
 		err = m.NakWithDelay(backoff(meta.NumDelivered))
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) && !b.isClosed() {
-		b.o.Log.Debug("a delivery was not confirmed and comes again", "seq", meta.Sequence.Stream, "error", err)
+		b.o.Log.Debug("wake-up not acknowledged, redelivery follows", "seq", meta.Sequence.Stream, "error", err)
 	}
 }
 

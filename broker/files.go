@@ -154,7 +154,7 @@ func (b *fileStore) dropChunks(ctx context.Context, nuid string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
 	if err := b.purgeFiles(ctx, chunkSubject(nuid)); err != nil && !b.isClosed() {
-		b.o.Log.Warn("pieces of a file that are not needed any more stay for some days", "error", err)
+		b.o.Log.Warn("unneeded file chunks not deleted, kept until they expire", "error", err)
 	}
 }
 

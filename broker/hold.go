@@ -60,7 +60,7 @@ func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f fun
 		case ended:
 			return err
 		}
-		b.o.Log.Warn("a lease was lost, trying to get it again", "lease", name)
+		b.o.Log.Warn("lease lost, reacquiring", "lease", name)
 	}
 }
 
@@ -98,11 +98,11 @@ func (l *lease) acquire(ctx context.Context) error {
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
-			l.b.o.Log.Warn("a lease cannot be looked at, trying again", "lease", l.name, "error", err)
+			l.b.o.Log.Warn("lease lookup failed, retrying", "lease", l.name, "error", err)
 		}
 		if err == nil && !told {
 			told = true
-			l.b.o.Log.Info("a lease is held by another process, waiting for it", "lease", l.name, "holder", by)
+			l.b.o.Log.Info("lease held by another process, waiting", "lease", l.name, "holder", by)
 		}
 		if waiting == nil {
 			if waiting, err = l.listen(freed); err == nil {

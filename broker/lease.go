@@ -149,10 +149,10 @@ func (l *lease) keep(ctx context.Context) bool {
 		case ctx.Err() != nil:
 			return true
 		case errors.Is(err, errTaken), late:
-			l.b.o.Log.Error("a lease was not renewed", "lease", l.name, "error", err)
+			l.b.o.Log.Error("lease expired without renewal", "lease", l.name, "error", err)
 			return false
 		case err != nil:
-			l.b.o.Log.Warn("a lease was not renewed yet, trying again", "lease", l.name, "error", err)
+			l.b.o.Log.Warn("lease renewal failed, retrying", "lease", l.name, "error", err)
 			tick.Reset(pause / 4)
 		default:
 			tick.Reset(pause)
@@ -193,7 +193,7 @@ func (l *lease) release(ctx context.Context) {
 		err = l.b.Signal(ctx, Signal{Topic: leaseTopic(l.name)})
 	}
 	if err != nil && !l.b.isClosed() {
-		l.b.o.Log.Warn("a lease was not given free and ends by itself", "lease", l.name, "error", err)
+		l.b.o.Log.Warn("lease release failed, the lease will expire", "lease", l.name, "error", err)
 	}
 }
 

@@ -149,7 +149,7 @@ func (b *inboundLog) Waiting(ctx context.Context, token string, after uint64) (i
 // deadLetterForeign puts a message that Publish did not write, or not there, among the
 // dead letters.
 func (b *inboundLog) deadLetterForeign(ctx context.Context, subject string, seq uint64, data []byte, problem error) error {
-	b.o.Log.Error("a message in the log is not ours", "subject", subject, "seq", seq, "problem", problem)
+	b.o.Log.Error("foreign message in the log", "subject", subject, "seq", seq, "problem", problem)
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("keep a foreign message: %w", err)

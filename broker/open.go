@@ -131,7 +131,7 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		return err
 	}
 	if v := b.nc.ConnectedServerVersion(); !syncsSafely(v) {
-		b.o.Log.Warn("this nats server has known faults in syncing to disk, 2.15.2 has them repaired", "version", v)
+		b.o.Log.Warn("nats server has known disk sync bugs, upgrade to 2.15.2", "version", v)
 	}
 	if report.Generation, report.LastSeq, err = b.Generation(ctx); err != nil {
 		return err
@@ -211,11 +211,11 @@ func (b *Broker) checkCount(ctx context.Context, r *Report) error {
 func (b *Broker) finishOpen(r Report) error {
 	b.report = r
 	if r.HasLoss() {
-		b.o.Log.Error("the message log lost messages, or is another one",
-			"missing", r.Missing, "last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "was", r.Was)
+		b.o.Log.Error("message log lost messages or was replaced",
+			"missing", r.Missing, "last_seq", r.LastSeq, "expected", r.Expected, "generation", r.Generation, "previous_generation", r.Was)
 	}
 	for _, p := range r.Problems {
-		b.o.Log.Error("the message log's files are damaged", "problem", p)
+		b.o.Log.Error("message log files damaged", "problem", p)
 	}
 	// Until the log has passed it, the mark keeps its word; of another log it said nothing.
 	reached := r.LastSeq
@@ -260,16 +260,16 @@ func (b *Broker) dial() (*nats.Conn, error) {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.link.markDown()
 			if !b.isClosed() {
-				b.o.Log.Warn("the connection to the message server ended, trying again", "error", err)
+				b.o.Log.Warn("message server disconnected, reconnecting", "error", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			b.link.markUp()
-			b.o.Log.Info("connected to the message server again")
+			b.o.Log.Info("message server reconnected")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !b.isClosed() {
-				b.o.Log.Warn("the message server complains", "error", err)
+				b.o.Log.Warn("message server error", "error", err)
 			}
 		}),
 	}
@@ -283,7 +283,7 @@ func (b *Broker) dial() (*nats.Conn, error) {
 		opts = append(opts, nats.TokenHandler(func() string {
 			token, err := readToken(b.o.TokenFile)
 			if err != nil {
-				b.o.Log.Error("connecting without a token", "error", err)
+				b.o.Log.Error("message server token unreadable, connecting without it", "error", err)
 			}
 			return token
 		}))

@@ -62,19 +62,19 @@ func (l *serverLog) note(line string, isError bool) {
 
 // Noticef and the other methods are what the server calls.
 func (l *serverLog) Noticef(format string, v ...any) {
-	l.log.Debug("message server", "said", strings.TrimSpace(fmt.Sprintf(format, v...)))
+	l.log.Debug("message server", "line", strings.TrimSpace(fmt.Sprintf(format, v...)))
 }
 
 func (l *serverLog) Warnf(format string, v ...any) {
 	line := strings.TrimSpace(fmt.Sprintf(format, v...))
 	l.note(line, false)
-	l.log.Warn("message server", "said", line)
+	l.log.Warn("message server", "line", line)
 }
 
 func (l *serverLog) Errorf(format string, v ...any) {
 	line := strings.TrimSpace(fmt.Sprintf(format, v...))
 	l.note(line, true)
-	l.log.Error("message server", "said", line)
+	l.log.Error("message server", "line", line)
 }
 
 // Fatalf does not end the process: whoever started the server looks whether it

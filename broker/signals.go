@@ -34,7 +34,7 @@ func (b *Broker) Signal(_ context.Context, s Signal) error {
 func (b *Broker) Signals(ctx context.Context, topic string, h func(Signal)) error {
 	l, err := b.Listen(ctx, topic)
 	for errors.Is(err, ErrUnavailable) {
-		b.o.Log.Warn("signals cannot be heard yet, trying again", "topic", topic, "error", err)
+		b.o.Log.Warn("signal subscription failed, retrying", "topic", topic, "error", err)
 		l, err = b.Listen(ctx, topic)
 	}
 	if err != nil {

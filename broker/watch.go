@@ -92,7 +92,7 @@ func (b *Broker) markUnhealthy(err error) {
 	b.problem = err.Error()
 	b.healthMu.Unlock()
 	if was == "" {
-		b.o.Log.Error("the message log does not work", "error", err)
+		b.o.Log.Error("message log failed", "error", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func (b *Broker) markHealthy() {
 	b.problem = ""
 	b.healthMu.Unlock()
 	if was != "" {
-		b.o.Log.Info("the message log works again")
+		b.o.Log.Info("message log recovered")
 	}
 	b.updateMark()
 }
@@ -184,7 +184,7 @@ func (b *Broker) updateMark() {
 	}
 	next := logMark{Generation: b.marked.Generation, LastSeq: max(seq, b.marked.LastSeq), Store: max(store, b.marked.Store)}
 	if err := next.write(b.o.Dir); err != nil {
-		b.o.Log.Warn("the log's mark was not written", "error", err)
+		b.o.Log.Warn("message log mark not written", "error", err)
 		return
 	}
 	b.marked = next
@@ -201,14 +201,14 @@ func (b *Broker) reopen(ctx context.Context) error {
 	if err := b.host.checkWritable(); err != nil {
 		return err
 	}
-	b.o.Log.Warn("reopening the message server")
+	b.o.Log.Warn("message server reopening")
 	b.host.stop()
 	var found Report
 	if err := b.surveyFiles(&found, logMark{LastSeq: b.lastSeq.Load()}); err != nil {
 		return fmt.Errorf("reopen the message server: %w", err)
 	}
 	for _, p := range found.Problems {
-		b.o.Log.Error("the message log's files are damaged", "problem", p)
+		b.o.Log.Error("message log files damaged", "problem", p)
 	}
 	srv, err := b.host.start()
 	if err != nil {
@@ -262,7 +262,7 @@ func (b *Broker) inspect(ctx context.Context, srv nats.InProcessConnProvider) er
 	}
 	last, confirmed := info.State.LastSeq, b.lastSeq.Load()
 	if last < confirmed {
-		b.o.Log.Error("the message log lost its end", "last_seq", last, "expected", confirmed)
+		b.o.Log.Error("message log lost its newest messages", "last_seq", last, "expected", confirmed)
 	}
 	return advanceOn(ctx, js, last, confirmed)
 }

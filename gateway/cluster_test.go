@@ -315,7 +315,7 @@ func TestASecondDatabaseOnTheSameLogIsRefused(t *testing.T) {
 		t.Helper()
 		for {
 			started, err := runs(t, cfg)
-			if started && strings.Contains(log.String(), "a lease was not renewed") {
+			if started && strings.Contains(log.String(), "lease expired without renewal") {
 				t.Log("everything stood still for so long that the first lost its lease: once more")
 				log.reset()
 				continue

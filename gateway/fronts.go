@@ -114,7 +114,7 @@ func (f *channelRunners) setElsewhere(c channels.Channel, is bool) {
 // held ends; or when the process takes nothing any more and another waits to.
 func (f *channelRunners) runOwned(taking, held context.Context, c channels.Channel, broke func(error)) {
 	if err := f.restoreWaits(held, c); err != nil && held.Err() == nil {
-		f.g.o.Logger.Warn("waits that a network asked for before are not known", "channel", c.Name(), "error", err)
+		f.g.o.Logger.Warn("stored rate limits not restored", "channel", c.Name(), "error", err)
 	}
 	receiving, stopReceiving := context.WithCancel(held)
 	defer context.AfterFunc(taking, stopReceiving)()
@@ -129,7 +129,7 @@ func (f *channelRunners) runOwned(taking, held context.Context, c channels.Chann
 	var parts sync.WaitGroup
 	parts.Go(func() {
 		if err := f.out.Send(sending, c.Name()); err != nil {
-			f.g.o.Logger.Error("sending", "channel", c.Name(), "error", err)
+			f.g.o.Logger.Error("sending stopped", "channel", c.Name(), "error", err)
 		}
 	})
 	parts.Go(func() { f.files.Serve(sending, c) })
@@ -161,7 +161,7 @@ func (f *channelRunners) holdUntilWanted(taking, held context.Context, c channel
 		case held.Err() != nil:
 			return
 		case err != nil:
-			f.g.o.Logger.Warn("asking whether another process waits for a channel", "channel", c.Name(), "error", err)
+			f.g.o.Logger.Warn("channel lease query failed", "channel", c.Name(), "error", err)
 		case wanted:
 			return
 		}
@@ -180,7 +180,7 @@ func (f *channelRunners) receive(ctx context.Context, c channels.Channel, broke 
 	if ctx.Err() != nil {
 		return
 	}
-	f.g.o.Logger.Error("a channel cannot go on", "channel", c.Name(), "error", err)
+	f.g.o.Logger.Error("channel stopped", "channel", c.Name(), "error", err)
 	broke(fmt.Errorf("%s: %w", c.Name(), err))
 }
 

@@ -70,14 +70,14 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	g.ops.SetReady(true)
 	g.hooks.SetReady(true)
 	if faultpoint.Enabled {
-		g.o.Logger.Warn("this binary was built for tests: a variable of its environment can kill it", "tag", "faultpoints")
+		g.o.Logger.Warn("test binary: an environment variable can kill this process", "tag", "faultpoints")
 	}
 	close(g.started)
-	g.o.Logger.Info("started", "version", g.o.Version, "ops", g.ops.Addr(), "webhooks", g.hooks.Addr(), "state", g.cfg.StateDir, "roles", g.cfg.Roles)
+	g.o.Logger.Info("gateway started", "version", g.o.Version, "ops", g.ops.Addr(), "webhooks", g.hooks.Addr(), "state_dir", g.cfg.StateDir, "roles", g.cfg.Roles)
 	<-failed.Done()
 	g.ops.SetReady(false)
 	g.hooks.SetReady(false)
-	g.o.Logger.Info("ending")
+	g.o.Logger.Info("gateway stopping")
 
 	errs := []error{takers.Wait(), workers.Wait()}
 	stopSending()

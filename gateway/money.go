@@ -99,11 +99,11 @@ func (g *Gateway) warnUnpriced() {
 	for _, u := range UnpricedModels(g.cfg, g.prices.View()) {
 		switch {
 		case u.Refused:
-			g.o.Logger.Error("the model has no known price and budgets apply, so it is refused: "+u.Remedy(), "at", u.ConfigPath(), "model", u.Model)
+			g.o.Logger.Error("model refused: it has no price and a budget applies: "+u.Remedy(), "config_path", u.ConfigPath(), "model", u.Model)
 		case u.Ceiling:
-			g.o.Logger.Warn("the model has no known price: it is reckoned at prices.ceiling", "at", u.ConfigPath(), "model", u.Model)
+			g.o.Logger.Warn("model without a price: charged at prices.ceiling", "config_path", u.ConfigPath(), "model", u.Model)
 		default:
-			g.o.Logger.Warn("the model has no known price: its cost is not in the ledger's sums, it is counted as unpriced", "at", u.ConfigPath(), "model", u.Model)
+			g.o.Logger.Warn("model without a price: its calls are recorded as unpriced and missing from cost totals", "config_path", u.ConfigPath(), "model", u.Model)
 		}
 	}
 }

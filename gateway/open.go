@@ -43,7 +43,7 @@ func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 			return o, err
 		}
 		if !told {
-			g.o.Logger.Error("a disk is full; starting when it has room", "state", g.cfg.StateDir, "error", err)
+			g.o.Logger.Error("start delayed: disk full", "state_dir", g.cfg.StateDir, "error", err)
 		}
 		if e := o.close(ctx); e != nil {
 			return resources{}, errors.Join(err, e)
@@ -93,7 +93,7 @@ func (g *Gateway) openSQLite(ctx context.Context, o *resources) error {
 // that do not share it.
 func (g *Gateway) openRedis(ctx context.Context, o *resources) error {
 	if _, err := os.Stat(filepath.Join(g.cfg.StateDir, database)); err == nil {
-		g.o.Logger.Warn("there is an SQLite database in the state folder, and it is not used: conversations are in Redis", "state", g.cfg.StateDir)
+		g.o.Logger.Warn("SQLite database in the state folder ignored: conversations are in Redis", "state_dir", g.cfg.StateDir)
 	}
 	options := g.cfg.Store.Redis.Options()
 	options.Facts, options.Log, options.Now = facts{o.log}, g.o.Logger, g.o.Now

@@ -94,10 +94,10 @@ func TestWhateverCopiesOfStoreAndLogComeTogether(t *testing.T) {
 		newer = "newer"
 		none  = "none"
 
-		another    = "the message log is another one than before"
-		shorter    = "the message log lost its newest messages"
-		oldStore   = "the database is older than the message log"
-		unanswered = "messages that nobody had read are lost; their chats are told"
+		another    = "message log replaced"
+		shorter    = "message log is missing its newest messages"
+		oldStore   = "database older than the message log"
+		unanswered = "unread messages lost, their chats are notified"
 	)
 	past := newHistory(t)
 	for _, c := range []struct {

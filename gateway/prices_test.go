@@ -64,14 +64,14 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 	cost("This conversation: $0.00\n")
 	write("x")
 	r.Reload()
-	if line := log.await(t, "cannot be read again"); !strings.Contains(line, "row 1 (demo demo)") {
+	if line := log.await(t, "prices not reloaded"); !strings.Contains(line, "row 1 (demo demo)") {
 		t.Errorf("the log says %s", line)
 	}
 	cost("This conversation: $0.00\n")
 	r.AwaitMetrics("parley_config_last_reload_successful 0")
 	write("10") // not so dear that the budgets refuse it
 	r.Reload()
-	log.await(t, "were read again")
+	log.await(t, "prices reloaded")
 	cost("This conversation: $0.")
 	if got := r.Ask(gatewaytest.Ann, "/cost"); strings.Contains(got, "conversation: $0.00\n") {
 		t.Errorf("/cost says %q", got)
@@ -90,7 +90,7 @@ func TestAModelWithoutAPriceIsReckonedAtTheCeiling(t *testing.T) {
 			c.Prices.Ceiling = prices.Ceiling{Input: "10", Output: "50"}
 		},
 	}).Start()
-	log.await(t, "reckoned at prices.ceiling")
+	log.await(t, "charged at prices.ceiling")
 	if got := r.Ask(gatewaytest.Ann, "hello"); !strings.Contains(got, "hello") {
 		t.Errorf("Ann is told %q", got)
 	}

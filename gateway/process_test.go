@@ -62,7 +62,7 @@ func startAs(t *testing.T, path, config string, env ...string) *process {
 		for s := bufio.NewScanner(stderr); s.Scan(); {
 			p.log.Write(append(s.Bytes(), '\n'))
 			var line struct{ Msg, Ops, Webhooks string }
-			if json.Unmarshal(s.Bytes(), &line) == nil && line.Msg == "started" {
+			if json.Unmarshal(s.Bytes(), &line) == nil && line.Msg == "gateway started" {
 				p.webhooks = line.Webhooks
 				started <- line.Ops
 			}

@@ -59,7 +59,7 @@ func (s *storage) reconcile(ctx context.Context) (recovery, error) {
 	}
 	opened := s.log.OpenReport()
 	if opened.HasLoss() {
-		s.logger.Error("the message log is shorter than it was, or another one", "last", opened.LastSeq, "expected", opened.Expected, "problems", opened.Problems)
+		s.logger.Error("message log truncated or replaced", "last_seq", opened.LastSeq, "expected", opened.Expected, "problems", opened.Problems)
 	}
 	if known != generation {
 		if known != "" {
@@ -72,13 +72,13 @@ func (s *storage) reconcile(ctx context.Context) (recovery, error) {
 			return recovery{}, err
 		}
 		if known != "" {
-			s.logger.Error("the message log is another one than before; what it held is lost", "conversations_with_unanswered_messages", lost)
+			s.logger.Error("message log replaced, its unanswered messages are lost", "conversations", lost)
 			s.countLost(lost)
 		}
 		highest = 0
 	}
 	if last < highest {
-		s.logger.Error("the message log lost its newest messages; it may be an older copy", "last", last, "seen", highest)
+		s.logger.Error("message log is missing its newest messages, possibly restored from a backup", "last_seq", last, "expected", highest)
 		// Before the places are taken: afterwards nobody could tell which are empty.
 		lost, err := s.notifyLost(ctx, generation, last)
 		if err != nil {
@@ -89,7 +89,7 @@ func (s *storage) reconcile(ctx context.Context) (recovery, error) {
 	reached := max(last, highest)
 	if opened.Was == generation && opened.Expected > reached {
 		n := opened.Expected - reached
-		s.logger.Error("the message log lost messages that the store had not seen yet; nobody knows whose they were, so nobody is told", "at_most", n)
+		s.logger.Error("message log lost messages unknown to the store, senders cannot be notified", "max_lost", n)
 		s.countLost(int(n))
 		reached = opened.Expected
 	}
@@ -126,7 +126,7 @@ func (s *storage) notifyLost(ctx context.Context, generation string, last uint64
 		}
 	}
 	if len(waiting) > 0 {
-		s.logger.Error("messages that nobody had read are lost; their chats are told", "conversations", len(waiting))
+		s.logger.Error("unread messages lost, their chats are notified", "conversations", len(waiting))
 	}
 	return len(waiting), nil
 }
@@ -156,9 +156,9 @@ func (s *storage) reconcileFile(ctx context.Context, file *sqlite.Store, generat
 			}
 		}
 		if ticks < opened.Store || forgotten > 0 {
-			s.logger.Error("the database is older than the message log, as if a backup had been put in its place: what was said, answered and spent since is not in it. "+
-				"Messages of that time that the log still has are answered again, with the mark of a possible repeat",
-				"conversations_it_knows_too_little_of", forgotten, "until", last)
+			s.logger.Error("database older than the message log, possibly restored from a backup: what was said, answered and spent since is missing from it. "+
+				"Messages of that time that the log still holds are answered again, marked as possible repeats",
+				"conversations", forgotten, "last_seq", last)
 			if err := file.Distrust(ctx, last, opened.Store); err != nil {
 				return recovery{}, err
 			}
@@ -195,7 +195,7 @@ func (s *storage) recordLastTick(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), vitalWait)
 	defer cancel()
 	if err := s.recordTick(end); err != nil {
-		s.logger.Warn("the store's last mark was not written", "error", err)
+		s.logger.Warn("final store tick not recorded", "error", err)
 	}
 }
 
@@ -323,10 +323,10 @@ func (s *storage) sweepLog(ctx context.Context) error {
 			return m.LastRead
 		})
 		if err != nil && ctx.Err() == nil {
-			s.logger.Warn("sweeping the message log", "error", err)
+			s.logger.Warn("message log sweep failed", "error", err)
 		}
 		if n > 0 {
-			s.logger.Info("swept the message log", "deleted", n)
+			s.logger.Info("message log swept", "deleted", n)
 		}
 		s.pruneFacts(ctx)
 	}

@@ -292,7 +292,7 @@ func claims(t *testing.T, dir string, change func(m *mark)) {
 // far it had come: no place is used twice, and what is gone is counted and said.
 func TestPlacesThatTheStoreNeverSawAreNotUsedAgain(t *testing.T) {
 	t.Parallel()
-	const nobodyKnows = "nobody knows whose they were"
+	const nobodyKnows = "senders cannot be notified"
 	ann, ben := personKey(t, 1), personKey(t, 2)
 	for _, c := range []struct {
 		name                string
@@ -326,7 +326,7 @@ func TestPlacesThatTheStoreNeverSawAreNotUsedAgain(t *testing.T) {
 					t.Errorf("%d messages are counted as lost, not %d", got, c.lost)
 				}
 				s.says(nobodyKnows, c.lost > c.told)
-				s.says("the message log lost its newest messages", c.seen > 3)
+				s.says("message log is missing its newest messages", c.seen > 3)
 				if got := s.touched(ann); got != 3 {
 					t.Errorf("of Ann's mailbox the store knows up to %d, not 3", got)
 				}
@@ -360,7 +360,7 @@ func TestTheNotesOfAnotherLogAreNotHeldAgainstThisOne(t *testing.T) {
 		for start := range 2 {
 			s = stand(t, dir, store)
 			s.compare()
-			s.says("the message log is shorter than it was, or another one", start == 0)
+			s.says("message log truncated or replaced", start == 0)
 			if got := s.lost; got != 0 {
 				t.Errorf("start %d counts %d messages as lost", start, got)
 			}

@@ -53,7 +53,7 @@ func (g *Gateway) answerObserver(ctx context.Context, store sessions.Store) func
 			a.Folder = g.workspaces.path(d.Session)
 			tree, err := store.Tree(context.WithoutCancel(ctx), d.Session)
 			if err != nil {
-				g.o.Logger.Warn("looking up a session", "error", err)
+				g.o.Logger.Warn("session lookup failed", "error", err)
 			} else {
 				a.Tree, a.Cost = tree, tree[0].Subtree
 			}

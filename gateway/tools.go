@@ -119,7 +119,7 @@ func (g *Gateway) checkRoots() error {
 		leads, err := filepath.EvalSymlinks(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			g.o.Logger.Warn("a folder that every conversation may read is not there", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
+			g.o.Logger.Warn("extra root not found", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
 		case err != nil:
 			return fmt.Errorf("files.extra_roots[%d]: %w", i, err)
 		case settings.Overlap(leads, state):

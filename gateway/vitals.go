@@ -113,9 +113,9 @@ func (v *healthChecks) logChange(c *healthCheck) {
 	c.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		v.log.Error("not ready, and nothing is taken until this works again", "what", c.name, "error", err)
+		v.log.Error("health check failed, nothing is accepted until it recovers", "check", c.name, "error", err)
 	case err == nil && was:
-		v.log.Info("works again", "what", c.name)
+		v.log.Info("health check recovered", "check", c.name)
 	}
 }
 

@@ -45,7 +45,7 @@ func (f *channelRunners) restoreWaits(ctx context.Context, c channels.Channel) e
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
 		if err := f.storeWait(ctx, c.Name(), of, w); err != nil {
-			f.g.o.Logger.Warn("a wait that a network asked for is not kept over a restart", "channel", c.Name(), "until", w.Until, "error", err)
+			f.g.o.Logger.Warn("rate limit not stored, a restart forgets it", "channel", c.Name(), "until", w.Until, "error", err)
 		}
 	})
 	return nil

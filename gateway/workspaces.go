@@ -58,10 +58,10 @@ func (w *workspaces) sweep(ctx context.Context, store sessions.Store) error {
 	for {
 		n, err := w.sweepEnded(ctx, store)
 		if err != nil && ctx.Err() == nil {
-			w.logger.Warn("deleting the workspaces of ended conversations", "error", err)
+			w.logger.Warn("workspace cleanup failed", "error", err)
 		}
 		if n > 0 {
-			w.logger.Info("deleted the workspaces of conversations that were ended", "deleted", n, "kept_for", w.keep)
+			w.logger.Info("workspaces of ended conversations deleted", "deleted", n, "kept_for", g.cfg.Workspaces.Keep)
 		}
 		select {
 		case <-ctx.Done():

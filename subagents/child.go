@@ -128,7 +128,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		r.o.Ended(out)
 	}
 	if out.Err != nil {
-		r.o.Logger.Info("a sub-agent ended early", "session", child.ID, "turn", t.ID, "finish", out.Finish, "error", out.Err)
+		r.o.Logger.Info("sub-agent ended early", "session", child.ID, "turn", t.ID, "finish", out.Finish, "error", out.Err)
 	}
 	c, done := commitContext(ctx)
 	defer done()
@@ -147,7 +147,7 @@ func (r *Runner) notifyWatcher(ctx context.Context, t sessions.Turn) {
 	}
 	child, err := r.o.Store.Session(ctx, t.Session)
 	if err != nil {
-		r.o.Logger.Warn("a sub-agent is not shown", "session", t.Session, "error", err)
+		r.o.Logger.Warn("sub-agent not shown to its watcher", "session", t.Session, "error", err)
 		return
 	}
 	r.o.Watch(child, t)

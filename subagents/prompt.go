@@ -28,7 +28,7 @@ func (r *Runner) childPrompt(workspace string) []llm.SystemBlock {
 		notes, err := readNotes(workspace, name)
 		if err != nil {
 			if !errors.Is(err, os.ErrNotExist) {
-				r.o.Logger.Warn("notes for sub-agents are not shown", "file", name, "error", err)
+				r.o.Logger.Warn("notes file left out of the sub-agent's prompt", "file", name, "error", err)
 			}
 			continue
 		}

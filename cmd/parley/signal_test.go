@@ -39,7 +39,7 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 	})
 	_, m := sims(t, model.Echo)
 	config := inSignalOnly(t, world.URL(), m.URL(), number)
-	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "started")
+	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "gateway started")
 	inWorld := func(what string, done func(signal.Book) bool) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(ctx, patience)

@@ -36,7 +36,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		s.respond(w, r, nil, err)
 	case err != nil:
 		if r.Context().Err() == nil {
-			s.o.Logger.Warn("exporting a session", "session", id, "error", err)
+			s.o.Logger.Warn("session export failed", "session", id, "error", err)
 		}
 		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
 	}

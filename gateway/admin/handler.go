@@ -94,7 +94,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, v any, err erro
 	if err != nil {
 		e := asError(err)
 		if e.Kind == Failed {
-			s.o.Logger.Warn("answering an operator", "asked", r.Method+" "+r.URL.Path, "error", err)
+			s.o.Logger.Warn("operator request failed", "request", r.Method+" "+r.URL.Path, "error", err)
 		}
 		v, status = e, e.Status
 	}
@@ -103,7 +103,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, v any, err erro
 		b, err = redaction.CleanJSON(b, s.o.Redact)
 	}
 	if err != nil {
-		s.o.Logger.Error("an answer to an operator cannot be written", "asked", r.Method+" "+r.URL.Path, "error", err)
+		s.o.Logger.Error("operator response not encoded", "request", r.Method+" "+r.URL.Path, "error", err)
 		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
 		return
 	}

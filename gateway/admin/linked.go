@@ -116,7 +116,7 @@ func (s *Server) trust(r *http.Request) (any, error) {
 	if err := a.Trust(r.Context(), person, r.URL.Query().Get("safety_number")); err != nil {
 		return nil, newError(Refused, "the key of %s is not trusted: %v", person, err)
 	}
-	s.o.Logger.Info("an operator trusts a key", "channel", name, "person", person)
+	s.o.Logger.Info("identity key trusted by operator", "channel", name, "person", person)
 	return TrustedKey{Channel: name, Person: person}, nil
 }
 
@@ -153,11 +153,11 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		err = say(LinkStep{Problem: err.Error()})
 	default:
-		s.o.Logger.Info("this machine is linked to an account", "network", a.Network, "channel", name, "account", account)
+		s.o.Logger.Info("device linked to account", "network", a.Network, "channel", name, "account", account)
 		err = say(LinkStep{Account: account})
 	}
 	if err != nil {
-		s.o.Logger.Debug("linking an account failed", "network", a.Network, "error", err)
+		s.o.Logger.Debug("device linking failed", "network", a.Network, "error", err)
 	}
 }
 

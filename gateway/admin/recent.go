@@ -59,7 +59,7 @@ func remedy(m RecentModel) string {
 	case llm.Server, llm.Overloaded:
 		return "the trouble is the provider's: its status page knows more"
 	default:
-		return "the log says what the provider said (a turn ended early)"
+		return "the log says what the provider said (turn ended early)"
 	}
 }
 

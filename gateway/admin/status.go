@@ -224,7 +224,7 @@ func (st *Status) assess() {
 		}
 	}
 	if r := st.Recent; r.FailedTurns*100 > r.Turns*failedParts {
-		not("%d of %s in the last %d minutes failed, and people were told so; the log says why (a turn ended early)", r.FailedTurns, plural(r.Turns, "turn"), r.Minutes)
+		not("%d of %s in the last %d minutes failed, and people were told so; the log says why (turn ended early)", r.FailedTurns, plural(r.Turns, "turn"), r.Minutes)
 	}
 	if st.GivenUp {
 		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",

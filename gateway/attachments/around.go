@@ -45,11 +45,11 @@ func (b *Importer) readQuotes(ctx context.Context, f File) ([]channels.Quote, er
 		return nil, err
 	}
 	if err := b.Log.DeleteFile(ctx, f.object()); err != nil {
-		b.Logger.Warn("what was said around a message stays in the message log for some days", "error", err)
+		b.Logger.Warn("fetched context not deleted from the message log, kept until it expires", "error", err)
 	}
 	var quotes []channels.Quote
 	if err := json.Unmarshal(raw, &quotes); err != nil { // of a channel that writes something else
-		b.Logger.Error("what was said around a message cannot be read", "channel", f.Channel, "message", f.Message, "error", err)
+		b.Logger.Error("message context unreadable", "channel", f.Channel, "message", f.Message, "error", err)
 		return nil, nil
 	}
 	return quotes, nil

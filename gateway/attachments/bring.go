@@ -110,11 +110,11 @@ func (b *Importer) checkAdmission(r Request, f File, wanted int64) outcomes.File
 		return outcomes.FileTooLarge
 	}
 	if p := b.checkRoom(r.Workspace, wanted+f.Size); p != "" {
-		b.Logger.Warn("a file that came with a message is not fetched: there is no room", "channel", f.Channel, "message", f.Message, "workspace", r.Workspace, "size", f.Size, "problem", p)
+		b.Logger.Warn("attachment not fetched: no space left in the workspace", "channel", f.Channel, "message", f.Message, "workspace", r.Workspace, "size", f.Size, "problem", p)
 		return p
 	}
 	if !b.quota.reserve(b.Config, r.Person, f.Size, b.Now()) {
-		b.Logger.Warn("a file that came with a message is not fetched: its sender has sent as much as one may in a day", "channel", f.Channel, "message", f.Message, "sender", r.Person)
+		b.Logger.Warn("attachment not fetched: daily quota of its sender is used up", "channel", f.Channel, "message", f.Message, "sender", r.Person)
 		return outcomes.FileOverQuota
 	}
 	return ""
@@ -143,7 +143,7 @@ func (b *Importer) importOne(ctx context.Context, f File, take func(context.Cont
 	answers := make(chan fetchAnswer, 1)
 	l, err := b.Log.Listen(ctx, answerTopic(f.object()))
 	if err != nil {
-		log.Warn("a file that came with a message cannot be asked for", "error", err)
+		log.Warn("attachment request failed", "error", err)
 		return outcome{problem: outcomes.FileLate}
 	}
 	listening, stop := context.WithCancel(ctx)
@@ -161,7 +161,7 @@ func (b *Importer) importOne(ctx context.Context, f File, take func(context.Cont
 		case ctx.Err() != nil:
 			return outcome{problem: outcomes.FileLate}
 		case !errors.Is(err, broker.ErrNoFile):
-			log.Warn("a file that came with a message was not copied yet", "error", err)
+			log.Warn("attachment copy failed, retrying", "error", err)
 		}
 		if err := sendSignal(ctx, b.Log, askTopic(f.Channel), fetchRequest{f.object(), f}); err != nil {
 			log.Debug("signal not sent", "error", err)
@@ -173,7 +173,7 @@ func (b *Importer) importOne(ctx context.Context, f File, take func(context.Cont
 			}
 		case <-tick.C:
 		case <-ctx.Done():
-			log.Warn("a file that came with a message did not come in time", "error", context.Cause(ctx))
+			log.Warn("attachment not fetched in time", "error", context.Cause(ctx))
 			return outcome{problem: outcomes.FileLate}
 		}
 	}
@@ -206,10 +206,10 @@ func (b *Importer) copyFromLog(ctx context.Context, workspace string, f File) (o
 		return outcome{}, err
 	}
 	if err := b.Log.DeleteFile(ctx, f.object()); err != nil {
-		b.Logger.Warn("a file that was copied stays in the message log for some days", "error", err)
+		b.Logger.Warn("copied attachment not deleted from the message log, kept until it expires", "error", err)
 	}
 	if err != nil {
-		b.Logger.Error("a file that came with a message cannot be kept in its workspace", "workspace", workspace, "message", f.Message, "error", err)
+		b.Logger.Error("attachment not saved to its workspace", "workspace", workspace, "message", f.Message, "error", err)
 		return outcome{problem: outcomes.FileUnkept}, nil
 	}
 	return outcome{path: path, size: size, mime: http.DetectContentType(source.head), sum: hex.EncodeToString(source.sum.Sum(nil))}, nil

@@ -42,7 +42,7 @@ func (s *Server) Serve(ctx context.Context, c channels.Channel) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.Logger.Error("fetching what comes with messages", "channel", c.Name(), "error", err)
+		s.Logger.Error("attachment fetching failed", "channel", c.Name(), "error", err)
 		if pause.For(ctx, firstPause) != nil {
 			return
 		}
@@ -60,7 +60,7 @@ func (s *Server) serve(ctx context.Context, c channels.Channel) error {
 	return l.Run(ctx, func(sig broker.Signal) {
 		var a fetchRequest
 		if err := json.Unmarshal(sig.Body, &a); err != nil {
-			s.Logger.Warn("signal that cannot be read", "topic", sig.Topic, "error", err)
+			s.Logger.Warn("unreadable signal dropped", "topic", sig.Topic, "error", err)
 			return
 		}
 		w.enqueue(ctx, a)
@@ -130,7 +130,7 @@ func (w *fetchQueue) fetch(ctx context.Context, a fetchRequest) (p outcomes.File
 			return "", false
 		}
 		p, wait := classify(err)
-		w.Logger.Warn("a file that came with a message was not fetched", "channel", w.c.Name(), "message", a.File.Message, "kind", a.File.Kind, "for_good", p != "", "error", err)
+		w.Logger.Warn("attachment fetch failed", "channel", w.c.Name(), "message", a.File.Message, "kind", a.File.Kind, "permanent", p != "", "error", err)
 		if p != "" {
 			return p, true
 		}

@@ -40,7 +40,7 @@ func (b *Importer) markSounds(r Request, said [][]Result) {
 			}
 			s, err := probeSound(r.Workspace, f.Path, r.Files[i][k])
 			if err != nil {
-				b.Logger.Warn("a sound that came with a message cannot be looked at", "workspace", r.Workspace, "path", f.Path, "error", err)
+				b.Logger.Warn("audio attachment unreadable", "workspace", r.Workspace, "path", f.Path, "error", err)
 			}
 			f.Sound = s
 		}

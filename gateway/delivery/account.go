@@ -61,7 +61,7 @@ func (a *account) followMove(ctx context.Context, at *destination, to string) er
 	if err != nil {
 		return fmt.Errorf("note that the chat moved: %w", err)
 	}
-	a.Logger.Info("a group has a new id", "channel", a.name, "before", at.to.Peer, "now", c.Current(), "known_as", c.Canonical())
+	a.Logger.Info("group ID changed", "channel", a.name, "previous", at.to.Peer, "current", c.Current(), "canonical", c.Canonical())
 	at.chat, at.to.Peer = c, c.Current()
 	return nil
 }
@@ -91,6 +91,6 @@ func (a *account) closeChat(ctx context.Context, to sessionkeys.Address, id stri
 			a.Logger.Debug("signal not sent", "topic", signals.ControlTopic, "error", err)
 		}
 	}
-	a.Logger.Warn("a chat is closed to the bot", "channel", a.name, "chat", to.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
+	a.Logger.Warn("chat closed to the bot", "channel", a.name, "chat", to.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
 	return shut, nil
 }

@@ -69,7 +69,7 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 		}
 	case errors.Is(err, errEnding), ctx.Err() != nil:
 	default:
-		a.Logger.Error("an answer waits in the outbox", "channel", a.name, "delivery", a.d.ID, "error", err)
+		a.Logger.Error("delivery left in the outbox", "channel", a.name, "delivery", a.d.ID, "error", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 	if len(bodies) == 0 {
 		if d.Turn != "" {
 			if err := a.previews.endStream(ctx, d.Turn, askedAt(d), a.at); err != nil {
-				a.Logger.Debug("a preview was not ended", "channel", a.name, "error", err)
+				a.Logger.Debug("preview not ended", "channel", a.name, "error", err)
 			}
 		}
 		a.Observer.CountSent(a.name, "dropped", 0)

@@ -162,7 +162,7 @@ func (d *Delivery) Send(ctx context.Context, channel string) error {
 
 func (d *Delivery) decode(s broker.Signal, into any) bool {
 	if err := json.Unmarshal(s.Body, into); err != nil {
-		d.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
+		d.Logger.Warn("unreadable signal dropped", "topic", s.Topic, "error", err)
 		return false
 	}
 	return true

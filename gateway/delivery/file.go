@@ -238,7 +238,7 @@ func (a *attempt) forgetFile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
 	if err := a.Files.DeleteFile(ctx, a.d.File.Object); err != nil {
-		a.Logger.Warn("a file that was sent is still in the message log, for some days", "channel", a.name, "delivery", a.d.ID, "error", err)
+		a.Logger.Warn("sent file not deleted from the message log, kept until it expires", "channel", a.name, "delivery", a.d.ID, "error", err)
 	}
 }
 

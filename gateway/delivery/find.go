@@ -50,13 +50,13 @@ func (a *attempt) resolveAmbiguous(ctx context.Context, i int) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		log.Warn("the network cannot say whether an answer arrived", "error", err)
+		log.Warn("delivery lookup failed", "error", err)
 		return nil
 	}
 	if !found && a.isFile(i) {
 		return nil // a file carries no id, and may be shown later than it was taken
 	}
-	log.Info("the network was asked whether an answer arrived", "arrived", found)
+	log.Info("ambiguous delivery looked up", "found", found)
 	m := a.newMark(i, sessions.Ambiguous, sessions.Queued, "")
 	if found {
 		m.To, m.MessageID = sessions.Sent, r.MessageID

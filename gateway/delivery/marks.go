@@ -43,7 +43,7 @@ func (a *attempt) sendingMark(i int) sessions.Mark {
 	case i == 0:
 		if _, doubt := a.previews.target(a.d, a.at); doubt {
 			m.Repeats = 1
-			a.Logger.Warn("a preview of an answer may or may not have arrived", "channel", a.name, "delivery", a.d.ID)
+			a.Logger.Warn("ambiguous preview: it may have arrived", "channel", a.name, "delivery", a.d.ID)
 		}
 	}
 	return m
@@ -83,7 +83,7 @@ func (a *attempt) storeReceipt(ctx context.Context, ms ...sessions.Mark) error {
 		if err == nil || errors.Is(err, errTaken) {
 			return err
 		}
-		a.Logger.Warn("a receipt could not be stored and is tried again", "channel", a.name, "delivery", a.d.ID, "error", err)
+		a.Logger.Warn("delivery receipt not stored, retrying", "channel", a.name, "delivery", a.d.ID, "error", err)
 		if a.Wait(ctx, wait) != nil {
 			return err
 		}

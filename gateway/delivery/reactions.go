@@ -143,7 +143,7 @@ func (rs *reactions) apply(ctx context.Context, r *reaction, want channels.Stage
 	}
 	err = rs.ch.(channels.Reactor).React(ctx, at.to, r.message, want) //nolint:forcetypeassert // show has looked
 	if err != nil {
-		rs.Logger.Debug("a reaction was not shown", "channel", rs.name, "stage", want, "error", err)
+		rs.Logger.Debug("reaction not shown", "channel", rs.name, "stage", want, "error", err)
 	}
 	return err //nolint:wrapcheck // settle reads its kind
 }

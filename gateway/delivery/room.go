@@ -48,7 +48,7 @@ func (a *attempt) abandonPreview(ctx context.Context, i int, wait time.Duration)
 		return fmt.Errorf("note that an answer goes beside its preview: %w", err)
 	}
 	a.previews.drop(a.d)
-	a.Logger.Info("an answer goes beside its preview, after a long wait", "channel", a.name, "delivery", a.d.ID, "wait", wait)
+	a.Logger.Info("preview abandoned after a long wait, answer sent as a new message", "channel", a.name, "delivery", a.d.ID, "wait", wait)
 	return nil
 }
 

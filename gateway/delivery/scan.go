@@ -115,7 +115,7 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 	ds, err := l.Store.Pending(ctx, l.name, after, limit)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.Logger.Error("reading the outbox", "channel", l.name, "error", err)
+			l.Logger.Error("outbox scan failed", "channel", l.name, "error", err)
 		}
 		return false
 	}

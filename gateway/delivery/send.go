@@ -106,7 +106,7 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 	log := a.Logger.With("channel", a.name, "delivery", a.d.ID, "part", i, "error", ce)
 	switch ce.Kind {
 	case channels.Ambiguous:
-		log.Warn("an answer may or may not have arrived")
+		log.Warn("ambiguous delivery: the message may have arrived")
 		return a.markAmbiguous(ctx, i, ce.Error())
 	case channels.RateLimit:
 		a.Observer.SendRetried(a.name, "rate_limited")
@@ -114,7 +114,7 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 		if wait <= 0 { // it did not say how long
 			wait = time.Second
 		}
-		log.Info("waiting as the network asks", "wait", wait)
+		log.Info("rate limited by the network, waiting", "wait", wait)
 		if err := a.abandonPreview(ctx, i, wait); err != nil {
 			return err
 		}
@@ -130,10 +130,10 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 			wait = min(time.Second<<min(try-1, 6), backoffMost)
 		}
 		wait += time.Duration(rand.Int64N(int64(wait/5) + 1)) //nolint:gosec // jitter
-		log.Warn("an answer could not be sent and is tried again", "wait", wait)
+		log.Warn("delivery failed, retrying", "wait", wait)
 		return a.retryLater(ctx, i, wait)
 	}
-	log.Error("the network refuses an answer for good")
+	log.Error("delivery rejected by the network")
 	a.Observer.CountSent(a.name, "rejected", 0)
 	return a.fail(ctx, i, reasonOf(ce), ce.Error())
 }

@@ -41,7 +41,7 @@ func (ps *previews) show(ctx context.Context, s signals.Preview) {
 		ps.recordEnd(s, err)
 	}
 	if err != nil {
-		ps.Logger.Debug("a preview was not shown", "channel", ps.name, "error", err)
+		ps.Logger.Debug("preview not shown", "channel", ps.name, "error", err)
 	}
 }
 

@@ -46,7 +46,7 @@ func (r *Reader) extract(ctx context.Context, f *os.File, limit, pages int) (Tex
 		if ctx.Err() != nil {
 			return Text{}, context.Cause(ctx)
 		}
-		r.Logger.Error("the program that reads PDFs does not start", "error", err)
+		r.Logger.Error("PDF extractor not started", "error", err)
 		return Text{Problem: Closed}, nil
 	}
 	// JSON writes a byte as six at most.
@@ -60,7 +60,7 @@ func (r *Reader) extract(ctx context.Context, f *os.File, limit, pages int) (Tex
 	}
 	var t Text
 	if err != nil || readErr != nil || json.Unmarshal(said, &t) != nil {
-		r.Logger.Warn("reading a PDF was ended", "error", errors.Join(err, readErr))
+		r.Logger.Warn("PDF extraction aborted", "error", errors.Join(err, readErr))
 		return Text{Problem: TooMuch}, nil
 	}
 	t.Content = truncate(t.Content, limit)

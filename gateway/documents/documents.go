@@ -70,19 +70,19 @@ const (
 func (r *Reader) Read(ctx context.Context, workspace, path string, limit, pages int) (Text, error) {
 	f, err := open(workspace, path)
 	if err != nil {
-		r.Logger.Warn("a file that came with a message cannot be opened", "workspace", workspace, "path", path, "error", err)
+		r.Logger.Warn("attachment not opened", "workspace", workspace, "path", path, "error", err)
 		return Text{Problem: Closed}, nil
 	}
 	defer func() { _ = f.Close() }()
 	head, err := io.ReadAll(io.LimitReader(f, int64(min(decoded, max(4*limit, 64<<10)))+1))
 	if err != nil {
-		r.Logger.Warn("a file that came with a message cannot be read", "workspace", workspace, "path", path, "error", err)
+		r.Logger.Warn("attachment not read", "workspace", workspace, "path", path, "error", err)
 		return Text{Problem: Closed}, nil
 	}
 	if bytes.Contains(head[:min(len(head), sniffed)], []byte("%PDF-")) {
 		t, err := r.extract(ctx, f, limit, pages)
 		if err == nil && t.Problem != None {
-			r.Logger.Warn("a PDF that came with a message is not read as text", "workspace", workspace, "path", path, "problem", string(t.Problem))
+			r.Logger.Warn("PDF attachment without extracted text", "workspace", workspace, "path", path, "problem", string(t.Problem))
 		}
 		return t, err
 	}

@@ -102,7 +102,7 @@ func (p *Process) collectLog(stderr io.Reader, log *os.File) {
 		var line struct{ Msg, Ops, Plan string }
 		if json.Unmarshal(b, &line) == nil {
 			switch line.Msg {
-			case "started":
+			case "gateway started":
 				p.started <- line.Ops
 			case "fault":
 				if !strings.Contains(line.Plan, "=kill") {

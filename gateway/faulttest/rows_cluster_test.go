@@ -99,7 +99,7 @@ func TestAPartedProcessIsTakenOverFromAndChangesNothing(t *testing.T) {
 	paused(t, report)
 	refused := 0
 	for _, text := range logs(t, run) {
-		refused += strings.Count(text, "another worker has the session")
+		refused += strings.Count(text, "session taken over by another worker")
 	}
 	t.Logf("%d calls were made again elsewhere; %d turns ended because a late write was refused", report.Extra, refused)
 	if report.Extra == 0 {

@@ -137,7 +137,7 @@ func startOn(t *testing.T, run *faulttest.Run, dir string) (status int, said str
 	var all strings.Builder
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		all.WriteString(lines.Text() + "\n")
-		if strings.Contains(lines.Text(), `"msg":"started"`) {
+		if strings.Contains(lines.Text(), `"msg":"gateway started"`) {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 		}
 	}

@@ -232,7 +232,7 @@ func TestAnOlderCopyOfTheMessageLogIsNoticedAndWhoLostAMessageIsTold(t *testing.
 	if told != lost {
 		t.Errorf("%d chats were told, not %d", told, lost)
 	}
-	if !strings.Contains(strings.Join(logs(t, run), ""), "the message log lost its newest messages") {
+	if !strings.Contains(strings.Join(logs(t, run), ""), "message log is missing its newest messages") {
 		t.Error("that the log is an older one is not said")
 	}
 }

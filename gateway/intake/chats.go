@@ -51,7 +51,7 @@ func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 			return stop, fmt.Errorf("open the chat again: %w", err)
 		}
 		i.reopens.forget(reopenKey(e.Channel, e.chat.Canonical()))
-		i.Logger.Info("the bot is in the chat again", "channel", e.Channel, "chat", e.Address.Peer)
+		i.Logger.Info("chat reopened", "channel", e.Channel, "chat", e.Address.Peer)
 	}
 	return stop, nil
 }
@@ -67,7 +67,7 @@ func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions
 		return fmt.Errorf("note that the chat moved: %w", err)
 	}
 	if now.Current() != chat.Current() {
-		i.Logger.Info("a group has a new id", "channel", m.Channel, "before", chat.Current(), "now", now.Current(), "known_as", now.Canonical())
+		i.Logger.Info("group ID changed", "channel", m.Channel, "previous", chat.Current(), "current", now.Current(), "canonical", now.Canonical())
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat session
 	for _, token := range c.Mailboxes {
 		i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
 	}
-	i.Logger.Warn("a chat is closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
+	i.Logger.Warn("chat closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
 	k, now, group := reopenKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
 	if !messages.ForBot(e.Message) || group && i.reopens.mustWait(k, now) {
 		i.Observer.CountIgnored(e.Channel, outcomes.Closed)
-		i.Logger.Info("said in a chat that is closed to the bot", "channel", e.Channel, "chat", truncate(e.Address.Peer, maxLogged))
+		i.Logger.Info("message in a closed chat ignored", "channel", e.Channel, "chat", truncate(e.Address.Peer, maxLogged))
 		return stop, nil
 	}
 	if err := i.Store.Reopen(ctx, chatID(e.Address), now); err != nil {

@@ -51,14 +51,14 @@ func (i *Intake) deadLetter(ctx context.Context, m channels.Message, key session
 	}
 	if errors.Is(err, broker.ErrFull) {
 		i.Observer.CountIgnored(m.Channel, outcomes.NoRoom)
-		i.Logger.Error("event not kept: the dead letters have no room", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
+		i.Logger.Error("event dropped: dead-letter storage full", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	i.Observer.CountDeadLetter(m.Channel, reason)
-	i.Logger.Warn("dead letter", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
+	i.Logger.Warn("message moved to the dead letters", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
 	return nil
 }
 

@@ -97,7 +97,7 @@ func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	if tell {
-		l.Logger.Warn("somebody writes faster than people do, as a bot would that answers ours: not answered until that ends",
+		l.Logger.Warn("bot loop suspected, sender muted until it slows down",
 			"channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged))
 		if err := l.answer(ctx, e.Message, fmt.Sprintf(
 			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", l.Limits.BotLoop)); err != nil {

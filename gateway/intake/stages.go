@@ -75,7 +75,7 @@ func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 		return pass
 	}
 	i.Observer.CountIgnored(e.Channel, v.Reason)
-	i.Logger.Info("refused", "channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged), "why", v.Hint)
+	i.Logger.Info("message refused", "channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged), "reason", v.Hint)
 	return stop
 }
 
@@ -102,7 +102,7 @@ func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	i.Observer.CountIgnored(e.Channel, reason)
-	i.Logger.Debug("not used", "channel", e.Channel, "kind", e.Kind, "problem", e.Problem)
+	i.Logger.Debug("event ignored", "channel", e.Channel, "kind", e.Kind, "problem", e.Problem)
 	return stop, nil
 }
 

@@ -57,7 +57,7 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
 		Text: fmt.Sprintf("I may only talk to people whom my operator knows. If you should be one of them, give them your id: %s", s.ID),
 	}}, now)
 	if err != nil {
-		i.Logger.Warn("somebody who may not talk to the bot was not told so", "channel", m.Channel, "error", err)
+		i.Logger.Warn("refusal notice not sent", "channel", m.Channel, "error", err)
 		return
 	}
 	if added {

@@ -110,7 +110,7 @@ func (s *Socket) Accept() (net.Conn, error) {
 		if err == nil && (uid == 0 || uid == os.Geteuid()) {
 			return c, nil
 		}
-		s.Log.Warn("somebody else was refused on the operator's socket", "uid", uid, "error", err)
+		s.Log.Warn("operator socket connection refused", "uid", uid, "error", err)
 		_ = c.Close()
 	}
 }

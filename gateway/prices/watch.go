@@ -71,13 +71,13 @@ func (t *Table) reread(asked bool) {
 	v := *t.View()
 	v.catalogue = t.base.With(over)
 	t.now.Store(&v)
-	t.o.Log.Info("the prices were read again", "file", file, "newest", v.Newest().Format(time.DateOnly))
+	t.o.Log.Info("prices reloaded", "file", file, "newest", v.Newest().Format(time.DateOnly))
 	t.observeReload(true)
 }
 
 // reportKept says that the prices stay as they were.
 func (t *Table) reportKept(err error) {
-	t.o.Log.Error("the prices cannot be read again; those of before hold", "file", t.o.Config.File, "error", err)
+	t.o.Log.Error("prices not reloaded, previous ones stay in force", "file", t.o.Config.File, "error", err)
 	t.observeReload(false)
 }
 

@@ -210,7 +210,7 @@ func BenchmarkClean(b *testing.B) {
 	log := r.Logger(slog.New(slog.NewJSONHandler(io.Discard, nil)))
 	plain := slog.New(slog.NewJSONHandler(io.Discard, nil))
 	line := func(l *slog.Logger) {
-		l.Info("an answer could not be sent and is tried again", "channel", "tg", "delivery", "t-0123456789abcdef", "part", 3, "error", io.ErrUnexpectedEOF)
+		l.Info("delivery failed, retrying", "channel", "tg", "delivery", "t-0123456789abcdef", "part", 3, "error", io.ErrUnexpectedEOF)
 	}
 	b.Run("log line without", func(b *testing.B) {
 		for b.Loop() {

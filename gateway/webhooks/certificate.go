@@ -46,9 +46,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		err = c.load(stamps)
 	}
 	if err != nil {
-		c.log.Warn("the certificate of the webhooks cannot be read anew, the one before is used", "error", err)
+		c.log.Warn("webhook certificate not reloaded, previous one stays in use", "error", err)
 	} else {
-		c.log.Info("the certificate of the webhooks was read anew")
+		c.log.Info("webhook certificate reloaded")
 	}
 	return c.loaded, nil
 }

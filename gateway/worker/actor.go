@@ -82,7 +82,7 @@ func (w *Worker) startIfLeased(ctx context.Context, m sessions.Mailbox) (started
 		return true
 	}
 	if err := w.Store.Handover(ctx, m.Fence()); err != nil && !errors.Is(err, sessions.ErrFenced) {
-		w.Logger.Warn("giving back what was taken too late", "session", m.Session, "error", err) // it is adopted
+		w.Logger.Warn("late mailbox not handed over", "session", m.Session, "error", err) // it is adopted
 	}
 	w.hintOthers()
 	return false
@@ -124,12 +124,12 @@ func (a *actor) run() {
 		return
 	case errors.Is(err, sessions.ErrFenced):
 		a.w.actors.clearFailures(a.token)
-		a.w.Logger.Info("another worker has the session", "session", a.m.Session)
+		a.w.Logger.Info("session taken over by another worker", "session", a.m.Session)
 		return
 	case errors.As(err, &p):
 		// The mailbox stays in this worker's name: it is adopted again and the
 		// attempt counts, until the message goes to the dead letters.
-		a.w.Logger.Error("panic in a session", "session", a.m.Session, "panic", p.Value, "stack", string(p.Stack))
+		a.w.Logger.Error("session panicked", "session", a.m.Session, "panic", p.Value, "stack", string(p.Stack))
 		return
 	case errors.Is(err, errSuspect):
 		for wait := restFirst; !a.handOver() && a.w.pause(wait); {
@@ -147,7 +147,7 @@ func (a *actor) run() {
 	}
 	n := a.w.actors.countFailure(a.token)
 	wait := min(restFirst<<min(n-1, 10), restMost)
-	a.w.Logger.Error("a session is given back and tried again", "session", a.m.Session, "failures", n, "wait", wait, "error", err)
+	a.w.Logger.Error("session failed, handing it over for a retry", "session", a.m.Session, "failures", n, "wait", wait, "error", err)
 	a.rest(wait)
 	for !a.handOver() && a.rest(wait) {
 		wait = min(2*wait, restMost)
@@ -203,7 +203,7 @@ func (a *owner) handOver() bool {
 	if err == nil || errors.Is(err, sessions.ErrFenced) {
 		return true
 	}
-	a.w.Logger.Warn("handing a session over", "session", a.m.Session, "error", err)
+	a.w.Logger.Warn("session handover failed", "session", a.m.Session, "error", err)
 	return false
 }
 

@@ -20,7 +20,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
 		return false
 	}
 	a.w.Observer.CountIgnored(m.Channel, v.Reason)
-	a.w.Logger.Info("refused, although it was queued", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "why", v.Hint)
+	a.w.Logger.Info("queued message refused", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "reason", v.Hint)
 	return true
 }
 

@@ -73,6 +73,6 @@ func (a *owner) forward(it item, peer string) error {
 	if _, err := a.w.Log.Publish(a.ctx, broker.Envelope{ID: it.e.ID, Token: key.Token(), Key: key.String(), Body: body}); err != nil {
 		return fmt.Errorf("queue a message of a chat that moved: %w", err)
 	}
-	a.w.Logger.Info("a message goes to the conversation of its chat, which has moved", "channel", m.Channel, "chat", m.Origin, "known_as", peer)
+	a.w.Logger.Info("message moved to the new conversation of its chat", "channel", m.Channel, "chat", m.Origin, "canonical", peer)
 	return nil
 }

@@ -54,7 +54,7 @@ func (w *Worker) deadLetterDelivery(ctx context.Context, d broker.WakeUp, why er
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	w.Observer.CountDeadLetter("", "key")
-	w.Logger.Warn("dead letter", "letter", e.ID, "reason", "key", "problem", why)
+	w.Logger.Warn("message moved to the dead letters", "letter", e.ID, "reason", "key", "problem", why)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 func (w *Worker) receiveControl(ctx context.Context, s broker.Signal) {
 	var c signals.Control
 	if err := json.Unmarshal(s.Body, &c); err != nil {
-		w.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
+		w.Logger.Warn("unreadable signal dropped", "topic", s.Topic, "error", err)
 		return
 	}
 	if w.actors.wake(c.Token) || w.stopping() {
@@ -120,6 +120,6 @@ func (w *Worker) receiveControl(ctx context.Context, s broker.Signal) {
 		err = w.touch(ctx, c.Token, m.Key, 0)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.Logger.Warn("control request waits for the next look", "error", err)
+		w.Logger.Warn("control request deferred to the next scan", "error", err)
 	}
 }

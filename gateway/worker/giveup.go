@@ -65,7 +65,7 @@ func (a *deadLetters) deadLetter(e broker.Envelope, channel, reason, problem str
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	a.w.Observer.CountDeadLetter(channel, reason)
-	a.w.Logger.Warn("dead letter", "channel", channel, "session", a.m.Session, "letter", e.ID, "reason", reason, "problem", problem)
+	a.w.Logger.Warn("message moved to the dead letters", "channel", channel, "session", a.m.Session, "letter", e.ID, "reason", reason, "problem", problem)
 	return nil
 }
 

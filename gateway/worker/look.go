@@ -36,7 +36,7 @@ func (w *Worker) runScans(ctx context.Context) {
 			orphans, err = w.adopt(ctx, orphans)
 		}
 		if err != nil && ctx.Err() == nil {
-			w.Logger.Error("looking for work", "error", err)
+			w.Logger.Error("work scan failed", "error", err)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {
 	if err != nil {
 		return fmt.Errorf("take up an orphaned mailbox: %w", err)
 	}
-	w.Logger.Warn("an own mailbox had no actor and was taken up again", "key", m.Key)
+	w.Logger.Warn("orphaned mailbox adopted again", "session", m.Session, "key", m.Key)
 	if !w.startIfLeased(ctx, m) {
 		w.releaseSlot()
 	}

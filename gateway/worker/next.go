@@ -48,7 +48,7 @@ func (a *queue) skipMissing() (bool, error) {
 	}
 	if !known {
 		a.w.Observer.CountLost(1)
-		a.w.Logger.Error("messages of a session are missing from the log", "key", a.m.Key, "after", a.m.LastRead, "until", a.m.LastSeen)
+		a.w.Logger.Error("messages missing from the log", "session", a.m.Session, "key", a.m.Key, "after", a.m.LastRead, "until", a.m.LastSeen)
 	}
 	return a.skip(a.m.LastSeen)
 }

@@ -107,7 +107,7 @@ func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, c
 	case ctx.Err() != nil:
 		return f, context.Cause(ctx)
 	case err != nil:
-		w.Logger.Warn("a file that a turn sends could not be kept", "session", t.Session, "turn", t.ID, "error", err)
+		w.Logger.Warn("outgoing file not stored", "session", t.Session, "turn", t.ID, "error", err)
 		return f, tools.Errorf(tools.Transient, "the file could not be taken on its way; try again")
 	case f.Size == 0: // it was emptied meanwhile
 		return f, files.ErrEmpty

@@ -109,7 +109,7 @@ func (a *reactions) readLeadIDs(ctx context.Context, t sessions.Turn) (ids []str
 		}
 	}
 	if err != nil {
-		a.w.Logger.Debug("some reactions of a turn are left as they are", "session", t.Session, "error", err)
+		a.w.Logger.Debug("reactions of a turn not all updated", "session", t.Session, "turn", t.ID, "error", err)
 	}
 	return ids
 }

@@ -81,7 +81,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.actors.wait()
 	w.handOverUnstarted(leave)
 	if lerr := w.Store.Leave(leave, w.Identity); lerr != nil {
-		w.Logger.Warn("leaving without saying so", "error", lerr)
+		w.Logger.Warn("worker deregistration failed", "error", lerr)
 	}
 	w.signalWork() // what could not be given up
 	die()
@@ -102,7 +102,7 @@ func (w *Worker) handOverUnstarted(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		w.Logger.Warn("giving back what was taken last", "error", err)
+		w.Logger.Warn("mailbox handover failed at shutdown", "error", err)
 	}
 }
 
@@ -132,7 +132,7 @@ func (w *Worker) keepLease(ctx context.Context, beat func(context.Context) error
 			w.actors.cancelAll(agent.ErrHandover)
 			return fmt.Errorf("keep the lease: another worker has the name %s: %w", w.Identity.Name, err)
 		default:
-			w.Logger.Error("heartbeat", "error", err)
+			w.Logger.Error("heartbeat failed", "error", err)
 			if time.Since(last) > w.Config.Lease*2/3 {
 				w.actors.cancelAll(agent.ErrHandover)
 			}

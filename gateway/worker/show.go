@@ -168,7 +168,7 @@ func (s *progress) pollStore(ctx context.Context) {
 	m, err := s.a.w.Store.Mailbox(ctx, s.a.token)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		s.a.w.Logger.Warn("looking at the mailbox of a turn", "session", s.t.Session, "error", err)
+		s.a.w.Logger.Warn("mailbox lookup failed during a turn", "session", s.t.Session, "turn", s.t.ID, "error", err)
 	case err != nil:
 	case m.Fence() != s.fence:
 		s.cancel(errLost)

@@ -180,7 +180,7 @@ func (s *steering) commit(ctx context.Context, q question) (bool, error) {
 	}
 	a.countDuplicates(first.Channel, "edit", q.edits)
 	a.showWorking(s.j.t, q.leadIDs())
-	a.w.Logger.Debug("a message joins the turn that runs", "session", s.j.t.Session, "turn", s.j.t.ID)
+	a.w.Logger.Debug("message joined the running turn", "session", s.j.t.Session, "turn", s.j.t.ID)
 	return true, nil
 }
 

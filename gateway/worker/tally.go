@@ -31,14 +31,14 @@ func (y *usageTally) observe(e agent.Event) {
 
 // logTurn writes the one line of the log that every turn has.
 func (w *Worker) logTurn(t sessions.Turn, key string, a Agent, out agent.Outcome, y usageTally, cost costs.Amount) {
-	level, said := slog.LevelInfo, "turn"
+	level, said := slog.LevelInfo, "turn finished"
 	about := []any{
 		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key, "model", a.model(),
 		"steps", out.Steps, "tools", y.tools, "input_tokens", y.input, "output_tokens", y.output, "cost_usd", strings.TrimPrefix(cost.String(), "$"),
-		"took", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
+		"duration", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
 	}
 	if out.Err != nil {
-		level, said = slog.LevelWarn, "a turn ended early"
+		level, said = slog.LevelWarn, "turn ended early"
 		about = append(about, "error", out.Err)
 	}
 	w.Logger.Log(context.Background(), level, said, about...)

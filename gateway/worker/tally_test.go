@@ -55,7 +55,7 @@ func TestATurnIsOneLineOfTheLog(t *testing.T) {
 		r.say(1, "wait for ever")
 		r.wantAnswers(1, "re: hello", "This took too long, so I stopped.")
 		r.idle()
-		answered, early := log.of(t, "turn"), log.of(t, "a turn ended early")
+		answered, early := log.of(t, "turn finished"), log.of(t, "turn ended early")
 		if len(answered) != 1 || len(early) != 1 {
 			t.Fatalf("%d lines of answered turns, %d of others", len(answered), len(early))
 		}
@@ -66,7 +66,7 @@ func TestATurnIsOneLineOfTheLog(t *testing.T) {
 				t.Errorf("%s is %v, want %v", key, answered[0][key], want)
 			}
 		}
-		for _, key := range []string{"session", "turn", "model", "input_tokens", "output_tokens", "cost_usd", "took"} {
+		for _, key := range []string{"session", "turn", "model", "input_tokens", "output_tokens", "cost_usd", "duration"} {
 			if v, ok := answered[0][key]; !ok || v == "" {
 				t.Errorf("the line says no %s: %v", key, answered[0])
 			}

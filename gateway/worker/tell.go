@@ -29,7 +29,7 @@ func (w *Worker) signalWork() { w.signal(signals.WorkTopic, signals.Work{From: w
 func (w *Worker) receiveWork(s broker.Signal) {
 	var m signals.Work
 	if err := json.Unmarshal(s.Body, &m); err != nil {
-		w.Logger.Warn("signal that cannot be read", "topic", s.Topic, "error", err)
+		w.Logger.Warn("unreadable signal dropped", "topic", s.Topic, "error", err)
 		return
 	}
 	switch {

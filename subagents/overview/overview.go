@@ -175,6 +175,6 @@ func (l *inspector) readError(ctx context.Context, c tools.Call, err error) erro
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	l.Log.Warn("a tool could not read the store", "tool", c.Name, "session", string(c.Session), "error", err)
+	l.Log.Warn("store read by a tool failed", "tool", c.Name, "session", string(c.Session), "error", err)
 	return tools.Errorf(tools.Transient, "the sessions cannot be read at present")
 }

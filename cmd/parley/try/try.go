@@ -138,7 +138,7 @@ func (o Options) seed(m modelChoice) func(folder string) {
 	return func(folder string) {
 		const text = "This file lies in the workspace of one conversation.\nNo other conversation can read it.\n"
 		if err := os.WriteFile(filepath.Join(folder, "welcome.txt"), []byte(text), 0o600); err != nil {
-			o.Logger.Warn("the example file could not be written", "error", err)
+			o.Logger.Warn("example file not written", "error", err)
 		}
 	}
 }

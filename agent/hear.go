@@ -221,7 +221,7 @@ func (r *transcriber) skipNote(ctx context.Context, n note, why VoiceStatus) err
 	commit, done := r.commitContext(ctx)
 	defer done()
 	if err := r.Journal.Append(commit, r.voiceMessage(n, why, "")); err != nil {
-		return fmt.Errorf("note that a voice note has no words: %w", err)
+		return fmt.Errorf("record a voice note without words: %w", err)
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, re
 		}
 		received += n
 	}
-	a.err = r.modelError(errors.New("the stream ended without an end"), received)
+	a.err = r.modelError(errors.New("stream ended without its final event"), received)
 	a.err.Sent = true // who breaks this rule may have broken others
 	return a, received
 }

@@ -128,7 +128,7 @@ func decodeDead(m *jetstream.RawStreamMsg) DeadLetter {
 		err = json.Unmarshal([]byte(meta), &l)
 	}
 	if err != nil {
-		l = DeadLetter{Reason: "foreign", Problem: "this dead letter itself cannot be read: " + err.Error(), At: m.Time}
+		l = DeadLetter{Reason: "foreign", Problem: "dead letter unreadable: " + err.Error(), At: m.Time}
 		body = m.Data
 	}
 	l.Seq = m.Sequence

@@ -192,7 +192,7 @@ func (b *fileStore) DeleteFile(ctx context.Context, name string) error {
 // fileInfo is what is stored about a file, or ErrNoFile. The leader answers.
 func (b *fileStore) fileInfo(ctx context.Context, name string) (info jetstream.ObjectInfo, err error) {
 	if !isFileName(name) {
-		return info, errors.New("a name is [a-z0-9_.-]+")
+		return info, errors.New("file name is not [a-z0-9_.-]+")
 	}
 	m, err := b.askLeaderOf(ctx, streamFiles, leaderRequest{LastFor: metaSubject(name)})
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == jetstream.JSErrCodeStreamNotFound || errors.Is(err, ErrNone) {

@@ -16,7 +16,7 @@ const maxMeta = 64 << 10
 // frameSpare is what a message may be larger than its body.
 const frameSpare = maxMeta + 1<<10
 
-var errFrame = errors.New("not a message of this program")
+var errFrame = errors.New("not a message that parley wrote")
 
 func encodeFrame(body []byte, fields ...string) []byte {
 	n := 1 + len(body)
@@ -60,7 +60,7 @@ func decodeEnvelope(subject string, data []byte) (Envelope, error) {
 		return Envelope{}, err
 	}
 	if token, ok := tokenOf(subject); !ok || token != e.Token {
-		return Envelope{}, errors.New("the message names another mailbox than its subject")
+		return Envelope{}, errors.New("message names another mailbox than its subject does")
 	}
 	e.Body = body
 	return e, nil

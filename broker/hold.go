@@ -18,7 +18,7 @@ const (
 )
 
 // ErrLeaseLost ends the context of whoever held a lease and could not renew it.
-var ErrLeaseLost = errors.New("the lease was lost")
+var ErrLeaseLost = errors.New("lease lost")
 
 // Hold waits until this process has the lease of that name, which only one in
 // the world can have at a time, and runs f. f's context ends, with ErrLeaseLost
@@ -41,7 +41,7 @@ var ErrLeaseLost = errors.New("the lease was lost")
 // broker; they exclude each other as other processes do.
 func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, rev uint64) error) error {
 	if !isTopic(name) {
-		return errors.New("hold a lease: a name is [a-z0-9_.-]+")
+		return errors.New("hold a lease: lease name is not [a-z0-9_.-]+")
 	}
 	if ttl < 2*time.Second || ttl > leaseMost || ttl%time.Second != 0 {
 		return fmt.Errorf("hold the lease %s: a ttl of %s, want whole seconds from 2 to 3600", name, ttl)
@@ -68,7 +68,7 @@ func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f fun
 // holds it and could go on for a while, but need not, asks before it ends.
 func (b *Broker) IsWanted(ctx context.Context, name string) (bool, error) {
 	if !isTopic(name) {
-		return false, errors.New("ask who waits for a lease: a name is [a-z0-9_.-]+")
+		return false, errors.New("ask who waits for a lease: lease name is not [a-z0-9_.-]+")
 	}
 	wanted := false
 	err := b.retry(ctx, "ask who waits for the lease "+name, func(ctx context.Context) error {

@@ -24,7 +24,7 @@ const (
 )
 
 // errTaken: the lease is not as it was when it was looked at.
-var errTaken = errors.New("the lease was changed by another")
+var errTaken = errors.New("lease changed by another process")
 
 // lease is one caller's view of one.
 type lease struct {

@@ -134,11 +134,11 @@ func (b *inboundLog) Waiting(ctx context.Context, token string, after uint64) (i
 			n = 0
 			return nil
 		default:
-			return fmt.Errorf("the server answered %s %s", status, m.Header.Get("Description"))
+			return fmt.Errorf("message server answered %s %s", status, m.Header.Get("Description"))
 		}
 		after, err := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
 		if err != nil {
-			return fmt.Errorf("the server answered without a count: %w", err)
+			return fmt.Errorf("message server answered without a count: %w", err)
 		}
 		n = after + 1
 		return nil

@@ -121,7 +121,7 @@ func (f *fileReader) nextChunk() (m *jetstream.RawStreamMsg, err error) {
 // Close ends the reading.
 func (f *fileReader) Close() error {
 	if f.err == nil {
-		f.err = errors.New("it was closed")
+		f.err = errors.New("file reader closed")
 	}
 	f.rest = nil
 	return nil

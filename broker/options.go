@@ -88,9 +88,9 @@ func (o Options) Validate() error {
 	case o.URL == "" && o.Dir == "":
 		ps.Add("dir", "%w when there is no url", problems.ErrRequired)
 	case o.URL != "" && o.Dir != "":
-		ps.Add("dir", "belongs to a server in this process, but there is a url")
+		ps.Add("dir", "not together with url: belongs to the server in this process")
 	case o.URL != "" && o.Listen != "":
-		ps.Add("listen", "belongs to a server in this process, but there is a url")
+		ps.Add("listen", "not together with url: belongs to the server in this process")
 	case o.URL != "" && o.Relaxed != 0:
 		ps.Add("relaxed", "a server at a url has its own setting")
 	case o.URL == "" && o.Replicas > 1:
@@ -110,7 +110,7 @@ func (o Options) Validate() error {
 		}
 	}
 	if o.CredentialsFile != "" && o.TokenFile != "" {
-		ps.Add("token_file", "there is a credentials_file already, and only one of them is used")
+		ps.Add("token_file", "not together with credentials_file: only one of the two is used")
 	}
 	if o.URL == "" && o.CredentialsFile != "" {
 		ps.Add("credentials_file", "needs a url")

@@ -20,7 +20,7 @@ import (
 // ErrInUse says that another process has the directory.
 var ErrInUse = errors.New("another process uses this directory")
 
-var errReopening = errors.New("the server in this process is being reopened")
+var errReopening = errors.New("embedded message server is being reopened")
 
 // embeddedServer is the server in this process, behind one connection that outlives it:
 // while there is no server the connection tries again, so a server that is

@@ -15,7 +15,7 @@ import (
 
 const longestReopenPause = 5 * time.Second
 
-var errLostLog = errors.New("the log is gone or another one; the process must be started again")
+var errLostLog = errors.New("message log deleted or replaced; restart the process")
 
 // Watch looks after the log until ctx ends: it stores a probe each
 // Options.Probe, and at once when another operation had to be repeated. While

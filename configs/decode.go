@@ -178,11 +178,11 @@ func (d *decoder) decodeFields(v reflect.Value, n *yaml.Node, path string) {
 			for _, k := range near {
 				d.meant[joinPath(path, k)] = true
 			}
-			d.addMistake(p, full, "there is no such key"+suggestion(near, keys))
+			d.addMistake(p, full, "unknown key"+suggestion(near, keys))
 			return
 		}
 		if first, twice := d.positions[full]; twice && f.Type() == secretType {
-			d.addMistake(p, full, fmt.Sprintf("it is given by file too, in line %d: only one of the two", first.line))
+			d.addMistake(p, full, fmt.Sprintf("also given by file, in line %d: only one of the two", first.line))
 			return
 		}
 		d.positions[full] = p

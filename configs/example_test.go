@@ -115,8 +115,8 @@ func TestTheExampleHasEveryKeyAndNoOther(t *testing.T) {
 	vars := maps.Clone(home)
 	vars["OPENAI_API_KEY"] = "key-of-a-sample"
 	_, err := configs.Parse("example.yaml", []byte(uncommented(true)), environ(vars))
-	if err == nil || strings.Count(err.Error(), "example.yaml:") != 2 || !strings.Contains(err.Error(), "broker.listen: belongs to a server in this process") ||
-		!strings.Contains(err.Error(), "broker.token_file: there is a credentials_file already") {
+	if err == nil || strings.Count(err.Error(), "example.yaml:") != 2 || !strings.Contains(err.Error(), "broker.listen: not together with url") ||
+		!strings.Contains(err.Error(), "broker.token_file: not together with credentials_file") {
 		t.Errorf("all keys together: %v", err)
 	}
 }

@@ -88,7 +88,7 @@ func (d *decoder) substitute(inside string, e *expansion) (string, error) {
 		return fallback, nil
 	}
 	//nolint:err113 // the text is for the operator
-	return "", fmt.Errorf("the variable %s is not set in the environment; set it, or write ${%s:-default}", name, name)
+	return "", fmt.Errorf("variable %s is not set in the environment; set it, or write ${%s:-default}", name, name)
 }
 
 // maxFile is more than any secret has.
@@ -99,7 +99,7 @@ const maxFile = 64 << 10
 // at the folder that a service manager gave credentials in.
 func (d *decoder) readFile(path string) (string, error) {
 	if path == "" {
-		return "", errors.New("the path of a file is missing") //nolint:err113 // for the operator
+		return "", errors.New("file without a path") //nolint:err113 // for the operator
 	}
 	places := []string{d.absolutePath(path)}
 	if dir, _ := d.lookup("CREDENTIALS_DIRECTORY"); filepath.IsAbs(dir) && filepath.Base(path) == path {

@@ -77,11 +77,11 @@ func TestEveryMistakeIsSaidAtOnceWithItsPlaceAndNoSecret(t *testing.T) {
 func TestWhatIsNoTextIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"NUL", "name: a\nlog:\n  level: in\x00fo\n", "3: this is not YAML: it holds a byte that no text has"},
-		{"Latin-1", "name: a\nlog:\n  level: caf\xe9\n", "3: this is not YAML: its bytes are not UTF-8"},
-		{"a program", "\x7fELF\x02\x01\x01\x00\x00", "1: this is not YAML"},
-		{"deep", "name: a\nlog: " + strings.Repeat("[", 20_000), "2: this is not YAML: it is nested too deeply"},
-		{"many lines", strings.Repeat("# line\n", 5000) + "\tname: a\n", "this is not YAML"},
+		{"NUL", "name: a\nlog:\n  level: in\x00fo\n", "3: not YAML: byte that no text has"},
+		{"Latin-1", "name: a\nlog:\n  level: caf\xe9\n", "3: not YAML: bytes that are not UTF-8"},
+		{"a program", "\x7fELF\x02\x01\x01\x00\x00", "1: not YAML"},
+		{"deep", "name: a\nlog: " + strings.Repeat("[", 20_000), "2: not YAML: value nested too deeply"},
+		{"many lines", strings.Repeat("# line\n", 5000) + "\tname: a\n", "not YAML"},
 	} {
 		_, err := configs.Parse("f", []byte(c.text), environ(set))
 		if err == nil || !strings.HasPrefix(err.Error(), "f:") || !strings.Contains(err.Error(), c.want) {

@@ -77,7 +77,7 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
 	}
 	switch {
 	case depth > deepest:
-		return at("this is nested too deeply")
+		return at("value nested too deeply")
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		return at("anchors and aliases (& and *) are not read here: write it out")
 	case n.Style&yaml.TaggedStyle != 0:
@@ -123,7 +123,7 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
 			writeText(b, n.Value)
 		}
 	default:
-		return at("this cannot stand here")
+		return at("value not allowed here")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ other: 1
 	for _, want := range []string{
 		`p.yaml: line 2 (openai a): `, `"1e3"`, `output: required`, `"outptu": unknown field`, `"tomorrow" is not a day`,
 		`p.yaml: line 9 (openai b): `, `"-1" must be`, `"0.1234567" has more than 6 decimals`,
-		`p.yaml: line 11 (openai c): it is listed twice`, `p.yaml: line 12 (unnamed): "input" is there twice`, `"other": unknown field`,
+		`p.yaml: line 11 (openai c): model listed twice`, `p.yaml: line 12 (unnamed): "input" is there twice`, `"other": unknown field`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not said in\n%v", want, err)

@@ -116,7 +116,7 @@ func (d *decoder) setLiteralSecret(v reflect.Value, n *yaml.Node, path string, e
 	case written && d.mode&0o077 != 0:
 		d.addMistakeAt(n, path, fmt.Sprintf("a secret, but others may read this file (its mode is %04o): chmod 600 it, or write ${NAME} or %s_file", d.mode, lastKey(path)))
 	case e.text == "" && e.empty != "":
-		d.addMistakeAt(n, path, fmt.Sprintf("the variable %s is set, but empty", e.empty))
+		d.addMistakeAt(n, path, fmt.Sprintf("variable %s is set, but empty", e.empty))
 	default:
 		d.setSecret(v, n, path, e.text)
 	}

@@ -10,12 +10,12 @@ import (
 // hints are for people who do not know YAML by heart. The YAML reader's own
 // words are never used: some quote the file, which may hold a secret there.
 var hints = []struct{ has, hint string }{
-	{"control characters", "it holds a byte that no text has, such as NUL: is it a text file?"},
-	{"UTF-", "its bytes are not UTF-8: is it a text file?"},
-	{"Unicode", "its bytes are not UTF-8: is it a text file?"},
+	{"control characters", "byte that no text has, such as NUL: is this a text file?"},
+	{"UTF-", "bytes that are not UTF-8: is this a text file?"},
+	{"Unicode", "bytes that are not UTF-8: is this a text file?"},
 	{"tab character", "a tab stands here: indent with spaces"},
 	{"cannot start any token", "nothing can begin like this: indent with spaces, not tabs, and put a value that begins with @, ` or % in quotes"},
-	{"mapping values are not allowed", "there is a colon too many, or the indentation is wrong; a value with a colon and a space in it needs quotes"},
+	{"mapping values are not allowed", "one colon too many, or wrong indentation; a value with a colon and a space in it needs quotes"},
 	{"could not find expected ':'", "a key without its colon"},
 	{"did not find expected key", "the indentation does not fit the lines above, or a quote stands in the middle of a value"},
 	{"did not find expected '-'", "the indentation does not fit the list above"},
@@ -26,7 +26,7 @@ var hints = []struct{ has, hint string }{
 	{"escape", "a backslash in \" quotes begins an escape; in ' quotes it is a backslash"},
 	{"anchor", "a value that begins with * or & needs quotes"},
 	{"alphabetic or numeric", "a value that begins with * or & needs quotes"},
-	{"max depth", "it is nested too deeply"},
+	{"max depth", "value nested too deeply"},
 	{"document", "a second document begins here (---); a configuration is one"},
 	{"directive", "a line that begins with % is no part of a configuration"},
 	{"tag", "a value that begins with ! needs quotes"},
@@ -34,7 +34,7 @@ var hints = []struct{ has, hint string }{
 
 // syntaxMistake says where data stops being YAML, and what that usually means.
 func syntaxMistake(data []byte, err error) Mistake {
-	m := Mistake{Line: brokenLine(data), Message: "this is not YAML"}
+	m := Mistake{Line: brokenLine(data), Message: "not YAML"}
 	for _, h := range hints {
 		if strings.Contains(err.Error(), h.has) {
 			m.Message += ": " + h.hint

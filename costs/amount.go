@@ -113,15 +113,15 @@ func ParseAmount(s string) (Amount, error) {
 	whole, frac, point := strings.Cut(text, ".")
 	switch {
 	case s == "":
-		return 0, fmt.Errorf("%w: it is empty", ErrAmount)
+		return 0, fmt.Errorf("%w: empty text", ErrAmount)
 	case whole == "":
 		return bad("no digit stands before the point")
 	case point && frac == "":
 		return bad("no digit stands behind the point")
 	case len(frac) > 12:
-		return bad("it has more than twelve decimals")
+		return bad("more than twelve decimals")
 	case strings.Trim(whole, "0123456789") != "" || strings.Trim(frac, "0123456789") != "":
-		return bad("only digits and one point may stand in it")
+		return bad("only digits and one point are allowed")
 	}
 	digits := strings.TrimLeft(whole+frac+strings.Repeat("0", 12-len(frac)), "0")
 	if digits == "" {

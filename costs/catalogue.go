@@ -130,7 +130,7 @@ func (c *Catalogue) add(p *Price, date time.Time) error {
 		c.prices[p.Provider] = rows
 	}
 	if _, taken := rows[p.Model]; taken {
-		return errors.New("it is listed twice")
+		return errors.New("model listed twice")
 	}
 	rows[p.Model] = p
 	if date.After(c.newest) {

@@ -189,7 +189,7 @@ func TestABadPriceListNamesTheRow(t *testing.T) {
 		{"exponent", row(`, "cache_read": "1e1"`), `cache_read: not an amount of dollars`},
 		{"empty price", row(`, "cache_write_1h": ""`), `cache_write_1h: not an amount`},
 		{"second of two rows", row("") + "," + row(`, "x": 1`), `row 2 (p m): "x": unknown field`},
-		{"duplicate", row("") + "," + row(""), `row 2 (p m): it is listed twice`},
+		{"duplicate", row("") + "," + row(""), `row 2 (p m): model listed twice`},
 		{"no source", strings.Replace(row(""), `"source": "s", `, "", 1), `row 1 (p m): source: required`},
 		{"empty source", strings.Replace(row(""), `"s"`, `""`, 1), `row 1 (p m): source: must be a text`},
 		{"no date", strings.Replace(row(""), `, "date": "2026-01-01"`, "", 1), `row 1 (p m): date: required`},

@@ -111,7 +111,7 @@ func TestFourthNetworkIsValidated(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for _, want := range []string{
-		"channels.pigeon-post.tg.loft: required", `channels.pigeon-post.tg.agent: there is no agent "nobody"`,
+		"channels.pigeon-post.tg.loft: required", `channels.pigeon-post.tg.agent: no agent "nobody"`,
 		"the instance name is that of channels.pigeon-post.tg already",
 	} {
 		if !strings.Contains(problems.Error(), want) {

@@ -358,9 +358,9 @@ func (s *storage) pruneFacts(ctx context.Context) {
 		deleted, err = s.log.PruneFacts(ctx, s.now().Add(-keepFacts), applied)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.logger.Warn("sweeping the log of facts", "error", err)
+		s.logger.Warn("fact log sweep failed", "error", err)
 	}
 	if deleted > 0 {
-		s.logger.Info("swept the log of facts", "deleted", deleted)
+		s.logger.Info("fact log swept", "deleted", deleted)
 	}
 }

@@ -22,9 +22,9 @@ const (
 	vitalWait  = 2 * time.Second
 )
 
-var errDeadFull = errors.New("a message that cannot be answered finds no room among the dead letters, and holds up its conversation; deal with some (parley dead-letters ls)")
+var errDeadFull = errors.New("dead-letter storage is full, and a message that cannot be answered blocks its conversation; redeliver or drop some dead letters (parley dead-letters ls)")
 
-var errNotReady = errors.New("nothing is taken at the moment")
+var errNotReady = errors.New("gateway not ready: no messages are accepted at the moment")
 
 // healthChecks are what a gateway cannot work without. While one of them fails it is
 // not ready, and takes nothing: what people say waits at their network, which

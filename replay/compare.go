@@ -70,7 +70,7 @@ func (c *comparison) compareSession(ctx context.Context, id sessionkeys.SessionI
 	was := c.script.r.Messages[id]
 	is, err := c.store.Messages(ctx, id)
 	if errors.Is(err, sessions.ErrNotFound) {
-		c.addDifference(ToolCalls, "sub-agent "+string(id), "it was started, and is not now")
+		c.addDifference(ToolCalls, "sub-agent "+string(id), "started in the recording, not now")
 		return nil
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *comparison) compareTurn(ctx context.Context, was recording.Turn) error 
 	is, err := c.store.Turn(ctx, was.ID)
 	where := "turn " + was.ID
 	if errors.Is(err, sessions.ErrNotFound) {
-		c.addDifference(Turns, where, "it was opened, and is not now")
+		c.addDifference(Turns, where, "opened in the recording, not now")
 		return nil
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (e transcriber) Transcribe(ctx context.Context, speech llm.Speech) (llm.Tra
 	if !booked { // it was under way at the export
 		s.markEnded(turn)
 		<-ctx.Done()
-		return llm.Transcript{}, m.newError(llm.Canceled, "the recording ends here")
+		return llm.Transcript{}, m.newError(llm.Canceled, "recording ends here")
 	}
 	if s.script.interruptedBy[id] != nil {
 		s.markWaiting(id)

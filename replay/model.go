@@ -27,7 +27,7 @@ func (m *model) Provider() string { return m.provider }
 func (m *model) Name() string     { return m.name }
 
 // errAgain marks a failed call that was tried again.
-var errAgain = errors.New("it was tried again")
+var errAgain = errors.New("call was retried")
 
 // recordedRetry tries again what was tried again.
 type recordedRetry struct{}
@@ -42,7 +42,7 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 	return func(yield func(llm.Event, error) bool) {
 		id, ok := m.s.pendingCall(r.CacheKey)
 		if !ok {
-			yield(llm.Event{}, m.newError(llm.Other, "nobody reserved for this call"))
+			yield(llm.Event{}, m.newError(llm.Other, "call without a reservation"))
 			return
 		}
 		q := m.s.script.requests[id]
@@ -71,7 +71,7 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	if !booked { // it was under way at the export
 		s.markEnded(c.Turn)
 		<-ctx.Done()
-		yield(llm.Event{}, m.newError(llm.Canceled, "the recording ends here"))
+		yield(llm.Event{}, m.newError(llm.Canceled, "recording ends here"))
 		return
 	}
 	if b := s.script.interruptedBy[id]; b != nil {
@@ -164,7 +164,7 @@ func (s *player) requestStop(ctx context.Context, root *turn, d *delivered) {
 		Through: through, Channel: d.Channel, From: d.To, ReplyTo: d.ReplyTo, At: root.Ended,
 	})
 	if err != nil {
-		s.addDifference(Turns, "turn "+root.ID, fmt.Sprintf("it cannot be stopped: %v", err))
+		s.addDifference(Turns, "turn "+root.ID, fmt.Sprintf("not stopped: %v", err))
 	}
 	s.signalControl(ctx)
 }

@@ -165,10 +165,10 @@ func (p *progress) stuckAt() string {
 	defer p.mu.Unlock()
 	for _, t := range p.script.roots {
 		if !p.done[t.ID] {
-			return fmt.Sprintf("it does not get beyond turn %s", t.ID)
+			return fmt.Sprintf("no progress beyond turn %s", t.ID)
 		}
 	}
-	return "it does not come to an end"
+	return "no end reached"
 }
 
 func (p *progress) signalProgress() {

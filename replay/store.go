@@ -14,10 +14,10 @@ import (
 )
 
 // errDied is what the store answers to a worker that has died in the recording.
-var errDied = errors.New("this worker died here in the recording")
+var errDied = errors.New("worker died here in the recording")
 
 // errEnds ends a turn where the recording does.
-var errEnds = errors.New("the recording ends here")
+var errEnds = errors.New("recording ends here")
 
 // workerRun is the store as one worker of the replay sees it: each commit gets the
 // time that it had, and none is made after the worker's death.
@@ -65,7 +65,7 @@ func (l *workerRun) restoreCost(s *costs.Settlement) string {
 func (l *workerRun) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (t sessions.Turn, opened bool, err error) {
 	was, ok := l.s.script.turns[o.Turn.ID]
 	if !ok {
-		l.s.addDifference(Turns, "turn "+o.Turn.ID, "it is opened now, and was not in the recording")
+		l.s.addDifference(Turns, "turn "+o.Turn.ID, "opened now, not in the recording")
 	} else {
 		o.Turn.OpenedAt = was.Opened
 		l.s.advanceClock(was.Opened)
@@ -130,7 +130,7 @@ func (l *workerRun) Reserve(ctx context.Context, f sessions.Fence, c sessions.Ch
 			l.s.markEnded(c.Turn)
 			return fmt.Errorf("%w: %w", agent.ErrHandover, errEnds)
 		}
-		l.s.addDifference(Requests, "request "+r.ID, "it is made now, and was not in the recording")
+		l.s.addDifference(Requests, "request "+r.ID, "made now, not in the recording")
 	} else {
 		r.At = was.At
 		l.s.advanceClock(was.At)
@@ -184,7 +184,7 @@ func (l *workerRun) Spawn(ctx context.Context, f sessions.Fence, c sessions.Sess
 	if was, ok := l.s.script.sessions[c.ID]; ok {
 		c.CreatedAt = was.Created
 	} else {
-		l.s.addDifference(ToolCalls, "sub-agent "+string(c.ID), "it is started now, and was not in the recording")
+		l.s.addDifference(ToolCalls, "sub-agent "+string(c.ID), "started now, not in the recording")
 	}
 	err = l.commit(func() (err error) {
 		child, made, err = l.Store.Spawn(ctx, f, c)

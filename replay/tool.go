@@ -68,7 +68,7 @@ func (g recordedTool) Check(a tools.Arguments) error {
 // Timeout implements [tools.Timed]: there is none.
 func (recordedTool) Timeout(tools.Call) time.Duration { return -1 }
 
-var errNoResult = errors.New("the recording has no result of this call")
+var errNoResult = errors.New("call without a result in the recording")
 
 // Run implements [tools.Tool].
 func (g recordedTool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
@@ -79,7 +79,7 @@ func (g recordedTool) Run(ctx context.Context, c tools.Call) (tools.Result, erro
 			<-ctx.Done()
 			return tools.Result{}, fmt.Errorf("%w: %w", tools.ErrUnfinished, errEnds)
 		}
-		g.s.addDifference(ToolCalls, fmt.Sprintf("call %s of %s in turn %s", c.ID, c.Name, c.Turn), "it is made now, and was not in the recording")
+		g.s.addDifference(ToolCalls, fmt.Sprintf("call %s of %s in turn %s", c.ID, c.Name, c.Turn), "made now, not in the recording")
 		return tools.Result{}, errNoResult
 	}
 	g.s.advanceClock(at)

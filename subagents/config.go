@@ -86,7 +86,7 @@ func (c Config) Validate() error {
 	if limit, err := c.maxCost(); err != nil {
 		ps.Add("max_cost_usd", "%w", err)
 	} else if limit <= 0 && c.MaxCostUSD != "" {
-		ps.Add("max_cost_usd", "it must be more than nothing; max_depth: -1 says that there are no sub-agents")
+		ps.Add("max_cost_usd", "not more than zero; max_depth: -1 switches sub-agents off")
 	}
 	for i, name := range c.AlsoAllow {
 		switch {

@@ -42,7 +42,7 @@ func (r *Runner) childPrompt(workspace string) []llm.SystemBlock {
 	return []llm.SystemBlock{{Text: text, Cache: true}}
 }
 
-var errNotPlain = errors.New("it is not an ordinary file of the workspace alone")
+var errNotPlain = errors.New("not a regular file that only the workspace links to")
 
 // readNotes reads the beginning of an ordinary file that stands in the workspace
 // itself: no link leads out of it, no pipe blocks, and what has a second name

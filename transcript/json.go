@@ -183,7 +183,7 @@ func appendPart(b []byte, p Part) ([]byte, error) {
 
 func (u Unknown) check() error {
 	if u.Type == "" {
-		return errors.New("it has no type")
+		return errors.New("part without type")
 	}
 	if decoderFor(u.Type) != nil {
 		return fmt.Errorf("unknown data under the known type %s", u.Type)
@@ -205,7 +205,7 @@ func parsePart(raw json.RawMessage) (Part, error) {
 		return nil, err
 	}
 	if e.Type == "" {
-		return nil, errors.New("it has no type")
+		return nil, errors.New("part without type")
 	}
 	decode := decoderFor(e.Type)
 	if decode == nil {

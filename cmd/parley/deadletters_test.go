@@ -50,7 +50,7 @@ reason        unreadable
 problem       not an update
 channel       tg
 size          SIZE
-redeliver     no: it could not be read when it came, and what is kept is no message that parley can give to the bot: look at it with dead-letters show --body, ask its sender to write again, and drop it
+redeliver     no: message unreadable when it arrived, so parley cannot give it to the bot: look at it with dead-letters show --body, ask its sender to write again, and drop it
 `)
 	if out := saidOf(t, "dead-letters", "show", id, "-c", config); !strings.Contains(out, "redeliver     yes, with parley dead-letters redeliver "+id) || strings.Contains(out, "canary") {
 		t.Errorf("show: %s", out)
@@ -84,7 +84,7 @@ redeliver     no: it could not be read when it came, and what is kept is no mess
 	if out := saidOf(t, "dead-letters", "ls", "--json", "-c", config); out != "{\n  \"letters\": []\n}\n" {
 		t.Errorf("at last: %q", out)
 	}
-	if got, _, said := asked(t, "dead-letters", "drop", "b0", "-c", config); got != exitFailed || said != "parley: there is no dead letter b0\n" {
+	if got, _, said := asked(t, "dead-letters", "drop", "b0", "-c", config); got != exitFailed || said != "parley: no dead letter b0\n" {
 		t.Errorf("drop again ended with %d: %s", got, said)
 	}
 	for _, args := range [][]string{{"redeliver", id, "--all"}, {"redeliver", id, "--reason", "attempts"}, {"redeliver", "../x"}, {"redeliver"}, {"drop"}, {"show", "%"}} {

@@ -20,7 +20,7 @@ import (
 // Why a gateway cannot be asked.
 var (
 	// ErrNoGateway says that no gateway answers on the socket.
-	ErrNoGateway = errors.New("no gateway runs")
+	ErrNoGateway = errors.New("no gateway is running")
 	// ErrNotYours says that the socket belongs to somebody else.
 	ErrNotYours = errors.New("the gateway runs as another user")
 )
@@ -183,7 +183,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err == nil && len(body) > maxAnswer {
-		err = fmt.Errorf("it has more than %d bytes", maxAnswer)
+		err = fmt.Errorf("answer larger than %d bytes", maxAnswer)
 	}
 	if err != nil {
 		return fmt.Errorf("read the gateway's answer: %w", err)

@@ -116,7 +116,7 @@ func (s *Server) findDeadLetter(r *http.Request) (broker.DeadLetter, error) {
 		if len(found) == 1 && found[0].Seq == n && deadLetterSummary(found[0]).ID == id {
 			return found[0], nil
 		}
-		return broker.DeadLetter{}, newError(NotFound, "there is no dead letter %s", id)
+		return broker.DeadLetter{}, newError(NotFound, "no dead letter %s", id)
 	}
 	return s.searchDeadLetters(r.Context(), id)
 }
@@ -145,7 +145,7 @@ func (s *Server) searchDeadLetters(ctx context.Context, id string) (broker.DeadL
 	}
 	switch len(fits) {
 	case 0:
-		return broker.DeadLetter{}, newError(NotFound, "there is no dead letter %s", id)
+		return broker.DeadLetter{}, newError(NotFound, "no dead letter %s", id)
 	case 1:
 		return fits[0], nil
 	}

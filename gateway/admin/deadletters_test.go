@@ -161,13 +161,13 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 	gw.Ask(gatewaytest.Ann, "a canary-text")
 	gw.Stop()
 	words := map[string]string{ // by id: why not
-		"a0": "it may not be answered: the sender is not in access.people",
-		"a1": `it came by the channel "old", which is not configured any more`,
-		"a2": "it could not be read when it came, and what is kept is no message that parley can give to the bot",
-		"a3": "it could not be read when it came",
-		"a4": "it is the command /stop, which would mean something else now",
-		"a5": "it says nothing that could be answered",
-		"a6": "its conversation cannot be named",
+		"a0": "message refused: the sender is not in access.people",
+		"a1": `message of the channel "old", which is no longer configured`,
+		"a2": "message unreadable when it arrived, so parley cannot give it to the bot",
+		"a3": "message unreadable when it arrived",
+		"a4": "message is the command /stop, which would mean something else now",
+		"a5": "message without text or files to answer",
+		"a6": "message without a valid conversation key",
 		"a7": "at most 32768 are read",
 	}
 	stopped(t, env, func(b *broker.Broker) {

@@ -15,13 +15,13 @@ import (
 const exportContent = "application/x-ndjson"
 
 // errExportCut says that the gateway ended before the export did.
-var errExportCut = fmt.Errorf("the export broke off: the gateway's log says why, or it ended")
+var errExportCut = fmt.Errorf("export interrupted: the gateway ended, or its log says why")
 
 // export answers with the recording of a session's tree, line by line. One that
 // fails half-way has no last line.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
-		s.respond(w, r, nil, newError(Invalid, "this gateway does not know %q here", name))
+		s.respond(w, r, nil, newError(Invalid, "unknown parameter %q for this gateway", name))
 		return
 	}
 	id, err := s.resolve(r.Context(), r.PathValue("id"))

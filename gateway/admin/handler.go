@@ -62,7 +62,7 @@ func (s *Server) Handler() http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 			for name := range r.URL.Query() {
 				if !slices.Contains(known, name) {
-					s.respond(w, r, nil, newError(Invalid, "this gateway does not know %q here", name))
+					s.respond(w, r, nil, newError(Invalid, "unknown parameter %q for this gateway", name))
 					return
 				}
 			}
@@ -84,7 +84,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+linkedPath("{network}", "link"), s.link)
 	mux.HandleFunc("GET /v1/sessions/{id}/export", s.export)
 	handle("/", func(r *http.Request) (any, error) {
-		return nil, newError(NotFound, "this gateway, version %s, does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)
+		return nil, newError(NotFound, "gateway version %s does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)
 	})
 	return mux
 }

@@ -76,11 +76,11 @@ func (s *Server) findLinked(r *http.Request) (string, NamedAccount, error) {
 	case slices.Contains(names, name):
 		return name, s.o.Linked[name], nil
 	case len(names) == 0:
-		return "", NamedAccount{}, newError(NotFound, "this gateway has no account in channels.%s of its configuration", network)
+		return "", NamedAccount{}, newError(NotFound, "no account in channels.%s of this gateway's configuration", network)
 	case name != "":
-		return "", NamedAccount{}, newError(NotFound, "there is no account %q in channels.%s; there are: %s", name, network, strings.Join(names, ", "))
+		return "", NamedAccount{}, newError(NotFound, "no account %q in channels.%s; there are: %s", name, network, strings.Join(names, ", "))
 	case len(names) > 1:
-		return "", NamedAccount{}, newError(Ambiguous, "there are several accounts in channels.%s; name one with --channel: %s", network, strings.Join(names, ", "))
+		return "", NamedAccount{}, newError(Ambiguous, "several accounts in channels.%s; name one with --channel: %s", network, strings.Join(names, ", "))
 	}
 	return names[0], s.o.Linked[names[0]], nil
 }
@@ -146,7 +146,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	account, err := a.Link(ctx, r.URL.Query().Get("device"), func(uri string) error { return say(LinkStep{URI: uri}) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		err = say(LinkStep{Problem: "nobody scanned the code in time"})
+		err = say(LinkStep{Problem: "the code was not scanned in time"})
 	case err != nil && !out.begun:
 		s.respond(w, r, nil, newError(Refused, "%v", err))
 		return

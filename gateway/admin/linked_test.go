@@ -52,9 +52,9 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 	}{
 		{"one", "", "of a", "", ""},
 		{"two", "c", "of c", "", ""},
-		{"two", "", "", admin.Ambiguous, "there are several accounts in channels.two; name one with --channel: b, c"},
-		{"one", "b", "", admin.NotFound, `there is no account "b" in channels.one; there are: a`},
-		{"three", "", "", admin.NotFound, "this gateway has no account in channels.three of its configuration"},
+		{"two", "", "", admin.Ambiguous, "several accounts in channels.two; name one with --channel: b, c"},
+		{"one", "b", "", admin.NotFound, `no account "b" in channels.one; there are: a`},
+		{"three", "", "", admin.NotFound, "no account in channels.three of this gateway's configuration"},
 	} {
 		got, err := client.Groups(t.Context(), c.network, c.channel)
 		if e, ok := errors.AsType[*admin.Error](err); (c.refused != "") != ok || ok && (e.Kind != c.refused || e.Message != c.text) || !ok && err != nil {

@@ -247,7 +247,7 @@ func (s *Server) resolve(ctx context.Context, text string) (sessionkeys.SessionI
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", newError(NotFound, "there is no session %s", text)
+		return "", newError(NotFound, "no session %s", text)
 	case len(ids) == 1 || string(ids[0]) == text:
 		return ids[0], nil
 	}

@@ -230,7 +230,7 @@ func TestAnIdMayBeShortAndNeverHostile(t *testing.T) {
 	slices.Sort(children)
 	for text, want := range map[string]string{
 		"c-":                              "ambiguous: several sessions begin with c-: " + strings.Join(children, ", "),
-		"c-nothing":                       "not_found: there is no session c-nothing",
+		"c-nothing":                       "not_found: no session c-nothing",
 		"":                                "invalid: an id has 1 to 80 characters",
 		"..":                              `invalid: an id has letters, digits and -, not ".."`,
 		"../usage":                        `invalid: an id has letters, digits and -, not "../usage"`,
@@ -240,7 +240,7 @@ func TestAnIdMayBeShortAndNeverHostile(t *testing.T) {
 		"\x1b[2J":                         `invalid: an id has letters, digits and -, not "\x1b[2J"`,
 		"\xff":                            `invalid: an id has letters, digits and -, not "\xff"`,
 		strings.Repeat("a", 1<<20):        "invalid: an id has 1 to 80 characters",
-		strings.Repeat("a", 80):           "not_found: there is no session " + strings.Repeat("a", 80),
+		strings.Repeat("a", 80):           "not_found: no session " + strings.Repeat("a", 80),
 		"％":                               `invalid: an id has letters, digits and -, not "％"`,
 		"c-" + strings.Repeat("\x00", 30): `invalid: an id has letters, digits and -, not "c-` + strings.Repeat(`\x00`, 30) + `"`,
 	} {

@@ -276,9 +276,9 @@ func TestWhatTheGatewayDoesNotKnowIsSaid(t *testing.T) {
 	serving(t, path, nil)
 	c := NewClient(path)
 	for ask, want := range map[string]string{
-		"GET /v2/status":       "not_found: this gateway, version test, does not know GET /v2/status: is it as new as this program?",
-		"POST /v1/status":      "not_found: this gateway, version test, does not know POST /v1/status: is it as new as this program?",
-		"GET /v1/status?all=1": `invalid: this gateway does not know "all" here`,
+		"GET /v2/status":       "not_found: gateway version test does not know GET /v2/status: is it as new as this program?",
+		"POST /v1/status":      "not_found: gateway version test does not know POST /v1/status: is it as new as this program?",
+		"GET /v1/status?all=1": `invalid: unknown parameter "all" for this gateway`,
 	} {
 		method, rest, _ := strings.Cut(ask, " ")
 		at, query, _ := strings.Cut(rest, "?")

@@ -206,7 +206,7 @@ func (st *Status) assess() {
 		}
 	}
 	if !st.Ready && len(st.Problems) == 0 {
-		not("it is not ready")
+		not("the gateway is not ready")
 	}
 	for _, c := range st.Channels {
 		if !c.Up && !c.Elsewhere {

@@ -26,7 +26,7 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 	for want, change := range map[string]func(*Status){
 		"":                                     func(*Status) {},
 		"store: gone":                          func(s *Status) { s.Ready, s.Checks[0] = false, Check{Name: "store", Problem: "gone"} },
-		"it is not ready":                      func(s *Status) { s.Ready = false },
+		"the gateway is not ready":             func(s *Status) { s.Ready = false },
 		"the channel tg is not connected; the": func(s *Status) { s.Channels[0].Up = false },
 		"the channel tg is not connected for 6m0s": func(s *Status) {
 			s.Channels[0].Up, s.Channels[0].Changed = false, now.Add(-6*time.Minute)

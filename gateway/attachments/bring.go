@@ -52,7 +52,7 @@ type Request struct {
 	Files [][]File
 }
 
-var errLate = errors.New("the files of the question did not come in time")
+var errLate = errors.New("attachments not fetched in time")
 
 // Import brings the files of r into its workspace, as far as they are to be had within
 // the configured time, and returns what became of each. An error is ctx's cause: then nothing is known, and bringing them again

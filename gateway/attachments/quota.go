@@ -55,7 +55,7 @@ func (b *Importer) checkRoom(workspace string, size int64) outcomes.File {
 	return ""
 }
 
-var errFull = errors.New("the workspace is full")
+var errFull = errors.New("workspace full")
 
 // quota counts what people send in a day, for this process.
 type quota struct {

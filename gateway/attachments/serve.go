@@ -162,7 +162,7 @@ func (w *fetchQueue) fetchOnce(ctx context.Context, a fetchRequest) error {
 }
 
 // errShort means that a file ended before the size that its network had named.
-var errShort = errors.New("the file ended too early")
+var errShort = errors.New("file shorter than announced")
 
 // countingWriter counts what it passes on.
 type countingWriter struct {

@@ -59,7 +59,7 @@ func askedAt(d *sessions.Delivery) time.Time {
 func (a *account) followMove(ctx context.Context, at *destination, to string) error {
 	c, err := a.Store.Move(context.WithoutCancel(ctx), chatID(at.to), to, a.Now())
 	if err != nil {
-		return fmt.Errorf("note that the chat moved: %w", err)
+		return fmt.Errorf("record that the chat moved: %w", err)
 	}
 	a.Logger.Info("group ID changed", "channel", a.name, "previous", at.to.Peer, "current", c.Current(), "canonical", c.Canonical())
 	at.chat, at.to.Peer = c, c.Current()
@@ -74,7 +74,7 @@ func (a *account) closeChat(ctx context.Context, to sessionkeys.Address, id stri
 	ctx = context.WithoutCancel(ctx)
 	c, shut, err := a.Store.CloseChat(ctx, sessions.CloseRequest{ID: a.name + " " + id, Chat: chatID(to), At: began})
 	if err != nil {
-		return false, fmt.Errorf("note that the chat is closed: %w", err)
+		return false, fmt.Errorf("record that the chat is closed: %w", err)
 	}
 	if c.Dropped == 0 && len(c.Mailboxes) == 0 {
 		return shut, nil // somebody else noted it

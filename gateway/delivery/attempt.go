@@ -24,7 +24,7 @@ type attempt struct {
 }
 
 // errTaken ends an attempt at a delivery that somebody else has brought further.
-var errTaken = errors.New("the delivery was moved on elsewhere")
+var errTaken = errors.New("delivery taken over by another attempt")
 
 // errDropped ends an attempt at a delivery whose chat is closed to the bot.
 var errDropped = errors.New("the chat is closed to the bot")

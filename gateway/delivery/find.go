@@ -19,7 +19,7 @@ const (
 )
 
 // errEnding leaves a delivery to the process that comes next.
-var errEnding = errors.New("the process ends")
+var errEnding = errors.New("process stopping")
 
 // awaitSettled waits until the network can be asked. The grace period of an ending
 // process is for what can be sent in it, so the wait ends when that begins.

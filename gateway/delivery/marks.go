@@ -57,7 +57,7 @@ func (a *attempt) advance(ctx context.Context, ms ...sessions.Mark) error {
 		return errTaken
 	}
 	if err != nil {
-		return fmt.Errorf("note how far an answer got: %w", err)
+		return fmt.Errorf("record a delivery's progress: %w", err)
 	}
 	a.applyMarks(ms)
 	return nil

@@ -45,7 +45,7 @@ func (a *attempt) abandonPreview(ctx context.Context, i int, wait time.Duration)
 		return nil
 	}
 	if err := a.Store.Preview(context.WithoutCancel(ctx), a.d.Turn, sessions.Preview{}); err != nil {
-		return fmt.Errorf("note that an answer goes beside its preview: %w", err)
+		return fmt.Errorf("record that an answer leaves its preview: %w", err)
 	}
 	a.previews.drop(a.d)
 	a.Logger.Info("preview abandoned after a long wait, answer sent as a new message", "channel", a.name, "delivery", a.d.ID, "wait", wait)

@@ -101,7 +101,7 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 	// It may hold the whole answer already: without a note of it the answer would
 	// be sent again, unmarked, by who follows a process that dies now.
 	if err := ps.Store.Preview(ctx, s.Turn, sessions.Preview{State: sessions.PreviewBegun}); err != nil {
-		return fmt.Errorf("note that a preview begins: %w", err)
+		return fmt.Errorf("record that a preview begins: %w", err)
 	}
 	p.tried, p.ambiguous = true, true
 	r, err := ps.sendFirst(ctx, reply)
@@ -149,7 +149,7 @@ func (ps *previews) breakStream(ctx context.Context, s signals.Preview, p *previ
 	}
 	p.messageID = "" // the answer goes elsewhere, also after a crash
 	if err := ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, sessions.Preview{}); err != nil {
-		return fmt.Errorf("note that a preview ended: %w", err)
+		return fmt.Errorf("record that a preview ended: %w", err)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (ps *previews) undoBegun(ctx context.Context, turn string, p *preview, fail
 	}
 	p.ambiguous = false
 	if err := ps.Store.Preview(context.WithoutCancel(ctx), turn, sessions.ShownPreview(p.messageID)); err != nil {
-		return errors.Join(failure, fmt.Errorf("note that a preview did not arrive: %w", err))
+		return errors.Join(failure, fmt.Errorf("record that a preview did not arrive: %w", err))
 	}
 	return failure
 }

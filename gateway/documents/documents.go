@@ -95,7 +95,7 @@ func (r *Reader) Read(ctx context.Context, workspace, path string, limit, pages 
 	return t, nil
 }
 
-var errNoFile = errors.New("it is not a plain file")
+var errNoFile = errors.New("not a regular file")
 
 // open opens a plain file of a workspace, by no way that leads out of it.
 func open(workspace, path string) (*os.File, error) {

@@ -160,7 +160,7 @@ func TestAnOlderCopyOfTheDatabaseIsNoticedAndItsAnswersAreMarked(t *testing.T) {
 			}
 		}
 	}
-	if all := strings.Join(logs(t, run), ""); strings.Count(all, "the database is older than the message log") != 1 {
+	if all := strings.Join(logs(t, run), ""); strings.Count(all, "database older than the message log") != 1 {
 		t.Error("that the database is an older one is not said, or not once")
 	}
 }

@@ -64,7 +64,7 @@ func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions
 	}
 	now, err := i.Store.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
 	if err != nil {
-		return fmt.Errorf("note that the chat moved: %w", err)
+		return fmt.Errorf("record that the chat moved: %w", err)
 	}
 	if now.Current() != chat.Current() {
 		i.Logger.Info("group ID changed", "channel", m.Channel, "previous", chat.Current(), "current", now.Current(), "canonical", now.Canonical())
@@ -78,7 +78,7 @@ func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat session
 	i.overheard.forgetGroup(m.Channel, chat.Canonical())
 	c, shut, err := i.Store.CloseChat(ctx, sessions.CloseRequest{ID: messages.EventID(m), Chat: chatID(m.Address), At: i.Now()})
 	if err != nil {
-		return fmt.Errorf("note that the chat is closed: %w", err)
+		return fmt.Errorf("record that the chat is closed: %w", err)
 	}
 	if !shut {
 		return nil

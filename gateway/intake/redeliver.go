@@ -38,11 +38,11 @@ func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
-		return newRefusal("it cannot be written down: %v", err)
+		return newRefusal("message not encoded: %v", err)
 	}
 	_, err = i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(m), Token: key.Token(), Key: key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
-		return newRefusal("it is larger than a message may be")
+		return newRefusal("message too large for the message log")
 	}
 	if err != nil {
 		return fmt.Errorf("queue the message again: %w", err)
@@ -56,21 +56,21 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 		return channels.Message{}, sessionkeys.Key{}, err
 	}
 	if l.ID == "" || json.Unmarshal(l.Body, &m) != nil || m.Event == "" || m.Channel == "" || m.Kind == channels.Unreadable {
-		return bad(newRefusal("it could not be read when it came, and what is kept is no message that parley can give to the bot: " +
+		return bad(newRefusal("message unreadable when it arrived, so parley cannot give it to the bot: " +
 			"look at it with dead-letters show --body, ask its sender to write again, and drop it"))
 	}
 	src, ok := i.Sources[m.Channel]
 	if !ok {
-		return bad(newRefusal("it came by the channel %q, which is not configured any more", m.Channel))
+		return bad(newRefusal("message of the channel %q, which is no longer configured", m.Channel))
 	}
 	if v := src.Access.Authorize(m, m.Origin); !v.Allowed {
-		return bad(newRefusal("it may not be answered: %s", v.Hint))
+		return bad(newRefusal("message refused: %s", v.Hint))
 	}
 	if m.Kind != channels.Said && m.Kind != channels.Edited || m.IsBlank() {
-		return bad(newRefusal("it says nothing that could be answered"))
+		return bad(newRefusal("message without text or files to answer"))
 	}
 	if c, ok := messages.ParseCommand(m.Text); ok && c.Kind() != messages.Queued {
-		return bad(newRefusal("it is the command /%s, which would mean something else now", c.Name))
+		return bad(newRefusal("message is the command /%s, which would mean something else now", c.Name))
 	}
 	m.Event = messages.ID{Kind: messages.Redelivered, About: l.ID}.String()
 	// It is to be answered by itself: as a piece of something it had no mention,
@@ -78,13 +78,13 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 	m.Kind, m.Mentioned = channels.Said, true
 	m.ReceivedAt = i.Now()
 	if key, err = sessionkeys.For(src.Agent, m.Address); err != nil {
-		return bad(newRefusal("its conversation cannot be named: %v", err))
+		return bad(newRefusal("message without a valid conversation key: %v", err))
 	}
 	if problem := cmp.Or(src.addressProblem(m.Address), idProblem(m)); problem != "" {
 		return bad(newRefusal("%s", problem))
 	}
 	if n := m.TextSize(); n > messages.MaxText {
-		return bad(newRefusal("it has %d bytes of text, and at most %d are read", n, messages.MaxText))
+		return bad(newRefusal("message has %d bytes of text, and at most %d are read", n, messages.MaxText))
 	}
 	return m, key, nil
 }

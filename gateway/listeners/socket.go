@@ -91,7 +91,7 @@ func clearAway(ctx context.Context, path string) error {
 		return fmt.Errorf("another gateway answers on %s: end it, or name another path", path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("a socket is at %s, and whether somebody answers on it is not known: %w", path, err)
+		return fmt.Errorf("socket %s exists, and a probe of its listener failed: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the socket that an earlier gateway left: %w", err)

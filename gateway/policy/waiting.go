@@ -48,7 +48,7 @@ func (w Waiting) Defaults() Waiting {
 }
 
 var (
-	errWhileBusy   = errors.New("it is steer, queue, collect or interrupt")
+	errWhileBusy   = errors.New("not one of steer, queue, collect, interrupt")
 	errDebounce    = errors.New("debounce is negative")
 	errDebounceMax = errors.New("debounce_max must not be shorter than debounce, and does nothing without it")
 )

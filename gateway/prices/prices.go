@@ -141,8 +141,8 @@ func Open(o Options) (*Table, error) {
 const maxFile = 4 << 20
 
 var (
-	errTooLarge = errors.New("it is far too large for a list of prices")
-	errNoFile   = errors.New("it is no regular file, which can be read again and again")
+	errTooLarge = errors.New("file too large for a list of prices")
+	errNoFile   = errors.New("not a regular file, which can be read repeatedly")
 )
 
 func readFile(file string) ([]byte, error) {

@@ -68,9 +68,9 @@ func Read(r io.Reader) (*Recording, error) {
 	}
 	switch {
 	case in.no == 0:
-		return nil, fmt.Errorf("%w: it is empty", ErrUnreadable)
+		return nil, fmt.Errorf("%w: empty file", ErrUnreadable)
 	case !in.ended:
-		return nil, fmt.Errorf("%w: it was cut off behind line %d: its last line is missing", ErrUnreadable, in.no)
+		return nil, fmt.Errorf("%w: cut off after line %d: the last line is missing", ErrUnreadable, in.no)
 	}
 	in.got.completeJoined()
 	return in.got, nil
@@ -103,10 +103,10 @@ type reader struct {
 }
 
 var (
-	errForeign = errors.New("it is not a recording of parley: its first line is no header")
-	errCut     = errors.New("it was cut off in the middle")
-	errAfter   = errors.New("something follows the last line")
-	errLong    = errors.New("it is far too long")
+	errForeign = errors.New("not a recording of parley: the first line is no header")
+	errCut     = errors.New("line cut off in the middle")
+	errAfter   = errors.New("line after the end of the recording")
+	errLong    = errors.New("line too long")
 )
 
 func (in *reader) addLine(b []byte) error {
@@ -125,7 +125,7 @@ func (in *reader) addLine(b []byte) error {
 		case !whole:
 			return errCut
 		}
-		return fmt.Errorf("it is damaged: %w", err)
+		return fmt.Errorf("damaged line: %w", err)
 	}
 	switch {
 	case in.ended:
@@ -144,13 +144,13 @@ func (in *reader) addHeader(b []byte) error {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return fmt.Errorf("the header is damaged: %w", err)
+		return fmt.Errorf("damaged header: %w", err)
 	}
 	if v.Version != Version {
-		return fmt.Errorf("the recording is of version %d, and this program reads version %d: use the parley that wrote it", v.Version, Version)
+		return fmt.Errorf("recording has version %d, and this program reads version %d: use the parley that wrote it", v.Version, Version)
 	}
 	if err := json.Unmarshal(b, &in.got.Header); err != nil {
-		return fmt.Errorf("the header is damaged: %w", err)
+		return fmt.Errorf("damaged header: %w", err)
 	}
 	if _, err := sessionkeys.Parse(in.got.Header.Key); err != nil {
 		return fmt.Errorf("the header's key: %w", err)
@@ -161,7 +161,7 @@ func (in *reader) addHeader(b []byte) error {
 // decodeLine reads a line strictly as a T.
 func decodeLine[T any](b []byte) (v T, err error) {
 	if err = json.Unmarshal(b, &v); err != nil {
-		err = fmt.Errorf("it is damaged: %w", err)
+		err = fmt.Errorf("damaged line: %w", err)
 	}
 	return v, err
 }
@@ -172,7 +172,7 @@ func (in *reader) addRecord(kind string, b []byte) error {
 	case TypeSession:
 		v, err := decodeLine[Session](b)
 		if err == nil && in.sessions[v.ID] {
-			err = fmt.Errorf("session %s is there twice", v.ID)
+			err = fmt.Errorf("session %s stands twice", v.ID)
 		}
 		in.sessions[v.ID] = true
 		got.Sessions = append(got.Sessions, v)
@@ -192,10 +192,10 @@ func (in *reader) addRecord(kind string, b []byte) error {
 	case TypeRequest:
 		v, err := decodeLine[Request](b)
 		if _, ok := got.Frames[v.Template]; err == nil && !ok {
-			err = fmt.Errorf("the frame %s was not there before", v.Template)
+			err = fmt.Errorf("request refers to the unknown template %s: lines are missing", v.Template)
 		}
 		if n := len(got.Messages[v.Session]); err == nil && v.Messages > n {
-			err = fmt.Errorf("it sends %d messages, and only %d were there before: lines are missing", v.Messages, n)
+			err = fmt.Errorf("request sends %d messages, and only %d stand before it: lines are missing", v.Messages, n)
 		}
 		got.Requests = append(got.Requests, v)
 		return in.checkSession(v.Session, err)
@@ -210,20 +210,20 @@ func (in *reader) addRecord(kind string, b []byte) error {
 	case TypeEnd:
 		v, err := decodeLine[End](b)
 		if err == nil && v.Lines != in.no-1 {
-			err = fmt.Errorf("%d lines are before it, and %d were written: lines are missing", in.no-1, v.Lines)
+			err = fmt.Errorf("recording has %d lines, and %d were written: lines are missing", in.no-1, v.Lines)
 		}
 		in.ended = true
 		return err
 	case TypeHeader:
-		return errors.New("a second header: two recordings stand in one file")
+		return errors.New("second header: the file holds two recordings")
 	}
-	return fmt.Errorf("a line of type %q, which this version does not know", kind)
+	return fmt.Errorf("line of the unknown type %q", kind)
 }
 
 // checkSession holds a line to its session, which stands before it.
 func (in *reader) checkSession(id sessionkeys.SessionID, err error) error {
 	if err == nil && !in.sessions[id] {
-		err = fmt.Errorf("the session %s was not there before", id)
+		err = fmt.Errorf("line of the unknown session %s: lines are missing", id)
 	}
 	return err
 }
@@ -239,7 +239,7 @@ func (in *reader) addMessage(b []byte) error {
 	}
 	var m transcript.Message
 	if err := m.UnmarshalJSON(v.Message); err != nil {
-		return fmt.Errorf("it is damaged: %w", err)
+		return fmt.Errorf("damaged line: %w", err)
 	}
 	in.got.Messages[v.Session] = append(ms, m)
 	return nil
@@ -252,7 +252,7 @@ func (in *reader) addTemplate(b []byte) error {
 	}
 	var f llm.RequestTemplate
 	if err := f.UnmarshalJSON(v.Template); err != nil {
-		return fmt.Errorf("it is damaged: %w", err)
+		return fmt.Errorf("damaged line: %w", err)
 	}
 	in.got.Frames[v.Name] = f
 	return nil

@@ -34,22 +34,22 @@ func TestWhatIsNoWholeRecordingIsSaidWithItsLine(t *testing.T) {
 		return 0
 	}
 	for name, c := range map[string]struct{ file, want string }{
-		"nothing":               {"", "it is empty"},
-		"another file":          {"root:x:0:0:root:/root:/bin/bash\n", "line 1: it is not a recording of parley"},
-		"other JSON":            {`{"type":"header"}` + "\n", "line 1: it is not a recording of parley"},
-		"another version":       {strings.Replace(lines[0], `"version":1`, `"version":2`, 1), "line 1: the recording is of version 2, and this program reads version 1"},
+		"nothing":               {"", "empty file"},
+		"another file":          {"root:x:0:0:root:/root:/bin/bash\n", "line 1: not a recording of parley"},
+		"other JSON":            {`{"type":"header"}` + "\n", "line 1: not a recording of parley"},
+		"another version":       {strings.Replace(lines[0], `"version":1`, `"version":2`, 1), "line 1: recording has version 2, and this program reads version 1"},
 		"no key":                {strings.Replace(lines[0], `"key":"main`, `"key":"`, 1), "line 1: the header's key"},
-		"cut within a line":     {strings.Join(lines[:5], "") + lines[5][:40], "line 6: it was cut off in the middle"},
-		"cut behind a line":     {strings.Join(lines[:5], ""), "it was cut off behind line 5: its last line is missing"},
-		"a line that is broken": {strings.Join(lines[:4], "") + "{]\n" + strings.Join(lines[4:], ""), "line 5: it is damaged"},
-		"a value that is wrong": {strings.Join(lines[:n-1], "") + `{"type":"end","lines":"many"}`, "it is damaged"},
-		"an unknown line":       {strings.Join(lines[:4], "") + `{"type":"dream"}` + "\n", `line 5: a line of type "dream", which this version does not know`},
-		"a header more":         {strings.Join(lines[:4], "") + lines[0], "line 5: a second header"},
+		"cut within a line":     {strings.Join(lines[:5], "") + lines[5][:40], "line 6: line cut off in the middle"},
+		"cut behind a line":     {strings.Join(lines[:5], ""), "cut off after line 5: the last line is missing"},
+		"a line that is broken": {strings.Join(lines[:4], "") + "{]\n" + strings.Join(lines[4:], ""), "line 5: damaged line"},
+		"a value that is wrong": {strings.Join(lines[:n-1], "") + `{"type":"end","lines":"many"}`, "damaged line"},
+		"an unknown line":       {strings.Join(lines[:4], "") + `{"type":"dream"}` + "\n", `line 5: line of the unknown type "dream"`},
+		"a header more":         {strings.Join(lines[:4], "") + lines[0], "line 5: second header"},
 		"a message less":        {without(find("message")), "lines are missing"},
-		"a frame less":          {without(find("frame")), "was not there before"},
-		"a session less":        {without(find("session")), "line 2: the session"},
+		"a frame less":          {without(find("frame")), "unknown template"},
+		"a session less":        {without(find("session")), "line 2: line of the unknown session"},
 		"a cost less":           {without(find("cost")), "lines are missing"},
-		"something behind":      {strings.Join(lines, "") + "\n" + lines[1], "something follows the last line"},
+		"something behind":      {strings.Join(lines, "") + "\n" + lines[1], "line after the end of the recording"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -103,7 +103,7 @@ func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
 		ps.Add(a.Path, "an instance name is %s", instanceName)
 	}
 	if _, ok := agents[a.Agent]; !ok {
-		ps.Add(a.Path+".agent", "there is no agent %q; %s", a.Agent, have(agents))
+		ps.Add(a.Path+".agent", "no agent %q; %s", a.Agent, have(agents))
 	}
 	ps.Check(a.Path+".access", a.Access.Validate(a.Person, a.Group))
 	_, err := budgets.Parse(a.BudgetPerDay)
@@ -151,7 +151,7 @@ func (c Config) validateChannels(ps *problems.List) {
 // mostGroupContext is the most messages of a group that come with a question.
 const mostGroupContext = 200
 
-var errNoGroups = errors.New("it keeps what is said in the groups of access.groups, and none is listed")
+var errNoGroups = errors.New("group context needs groups in access.groups, and none is listed")
 
 func checkGroupContext(n int, a policy.Access) error {
 	switch {

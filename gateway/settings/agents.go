@@ -51,7 +51,7 @@ func (c Config) validateAgents(ps *problems.List) {
 			ps.Check(path+".model", err)
 		default:
 			if _, ok := c.Providers[provider]; !ok {
-				ps.Add(path+".model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
+				ps.Add(path+".model", "no provider %q for the model %q; %s", provider, model, have(c.Providers))
 			}
 		}
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
@@ -68,7 +68,7 @@ func (c Config) validateAgents(ps *problems.List) {
 		}
 		for i, t := range a.Tools {
 			if !slices.Contains(ToolNames(), t) {
-				ps.Add(fmt.Sprintf("%s.tools[%d]", path, i), "there is no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
+				ps.Add(fmt.Sprintf("%s.tools[%d]", path, i), "no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
 			}
 		}
 	}

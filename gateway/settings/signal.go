@@ -112,13 +112,13 @@ func (s SignalConfig) Validate(c Config, name string) error {
 	if s.Proxy.IsZero() || s.URL != "" && !strings.HasPrefix(s.URL, "unix:") {
 		ps.Check("proxy", channels.CheckProxy(s.Proxy))
 	} else {
-		ps.Add("proxy", "it is signal-cli that goes to Signal, and has a proxy of its own: docs/signal.md says how; this key is for a url of http, https or tcp")
+		ps.Add("proxy", "only for a url of http, https or tcp: signal-cli connects to Signal by itself and has a proxy setting of its own, see docs/signal.md")
 	}
 	ps.Check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
 	ps.Check("group_context", checkGroupContext(s.GroupContext, s.Access))
 	if s.NoteToSelf {
 		if !s.Access.Everyone && !slices.Contains(s.Access.People, s.Account) && !slices.Contains(s.Access.People, s.ACI) {
-			ps.Add("note_to_self", "who writes to themselves is a person like another: list the account in access.people")
+			ps.Add("note_to_self", "the account is not listed in access.people: list it, since a note to self needs access like any message")
 		}
 		if len(s.Access.Groups) > 0 {
 			ps.Add("access.groups", "with note_to_self nothing is read but notes to oneself, and no group")
@@ -126,7 +126,7 @@ func (s SignalConfig) Validate(c Config, name string) error {
 	}
 	switch {
 	case s.URL != "" && len(s.Command) > 0:
-		ps.Add("command", "there is a url already: parley runs signal-cli itself, or uses one that runs, not both")
+		ps.Add("command", "not together with url: parley runs signal-cli itself, or uses a running one")
 	case s.URL != "" && s.TrustNewIdentities != "":
 		ps.Add("trust_new_identities", "belongs to who runs signal-cli, which with a url is not parley")
 	case s.URL == "" && slices.Contains(s.Command, ""):

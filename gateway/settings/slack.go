@@ -79,7 +79,7 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 	case name == "":
 		return nil, fmt.Errorf("channels.slack: say which account: %s", strings.Join(names, ", "))
 	case !ok:
-		return nil, fmt.Errorf("channels.slack: there is no account %q: %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("channels.slack: no account %q: %s", name, strings.Join(names, ", "))
 	}
 	if url != "" {
 		url = strings.TrimRight(url, "/") + "/slack/" + name

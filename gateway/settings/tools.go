@@ -27,13 +27,13 @@ func (c Config) validateSubagents(ps *problems.List) {
 	for key, names := range map[string][]string{"tools": s.Tools, "deny": s.Deny} {
 		for i, name := range names {
 			if !slices.Contains(ToolNames(), name) {
-				ps.Add(fmt.Sprintf("subagents.%s[%d]", key, i), "there is no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
+				ps.Add(fmt.Sprintf("subagents.%s[%d]", key, i), "no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
 			}
 		}
 	}
 	for i, name := range s.Agents {
 		if _, ok := c.Agents[name]; !ok {
-			ps.Add(fmt.Sprintf("subagents.agents[%d]", i), "there is no agent %q; %s", name, have(c.Agents))
+			ps.Add(fmt.Sprintf("subagents.agents[%d]", i), "no agent %q; %s", name, have(c.Agents))
 		}
 	}
 }

@@ -43,7 +43,7 @@ const speechForm = 64 << 10
 
 var (
 	language  = regexp.MustCompile(`^[a-z]{2,3}$`)
-	errNoForm = errors.New("is a decimal of dollars that is not negative, with at most 10 places")
+	errNoForm = errors.New("is not a decimal number of dollars, zero or more, with at most 10 decimals")
 )
 
 // validateTranscription says every mistake in what makes words of voice notes.
@@ -74,7 +74,7 @@ func (c Config) validateTranscription(ps *problems.List) {
 	}
 	switch p, ok := c.Providers[provider]; {
 	case !ok:
-		ps.Add("transcription.model", "there is no provider %q for the model %q; %s", provider, model, have(c.Providers))
+		ps.Add("transcription.model", "no provider %q for the model %q; %s", provider, model, have(c.Providers))
 	case p.Kind == KindAnthropic:
 		ps.Add("transcription.model", "the provider %q has no transcriptions: it is of kind %s", provider, p.Kind)
 	}

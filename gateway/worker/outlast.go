@@ -11,7 +11,7 @@ import (
 // lastMoment is how long the end of a worker waits for the store.
 const lastMoment = 5 * time.Second
 
-var errTooLate = errors.New("the worker has ended, and the store took too long")
+var errTooLate = errors.New("worker stopped before the store answered")
 
 // withTakeGrace is a context for what takes a mailbox: it ends a moment after ctx. Who
 // gives up without the answer does not know whether the mailbox is its own,

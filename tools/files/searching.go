@@ -62,7 +62,7 @@ type searcher struct {
 var (
 	errEnough  = errors.New("more was found than is shown")
 	errTooMany = fmt.Errorf("there are more than %d files and folders", maxVisited)
-	errSlow    = errors.New("it took too long")
+	errSlow    = errors.New("search took too long")
 )
 
 // withTimeout ends ctx when the search has had its time.

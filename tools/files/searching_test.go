@@ -127,8 +127,8 @@ func TestASearchIsBounded(t *testing.T) {
 		{files.Config{MaxBytes: 1000}, "grep", "many", map[string]any{"pattern": "needle"}, 1100, "more was found than is shown"},
 		{files.Config{MaxBytes: 50}, "glob", "many", map[string]any{"pattern": "*"}, 150, "more was found than is shown"},
 		{files.Config{}, "glob", "many", map[string]any{"pattern": "*"}, 200*10 + 100, "more was found than is shown"},
-		{files.Config{SearchTime: 1}, "grep", "many", map[string]any{"pattern": "needle"}, 1000, "it took too long"},
-		{files.Config{SearchTime: 1}, "glob", "many", map[string]any{"pattern": "*"}, 1000, "it took too long"},
+		{files.Config{SearchTime: 1}, "grep", "many", map[string]any{"pattern": "needle"}, 1000, "search took too long"},
+		{files.Config{SearchTime: 1}, "glob", "many", map[string]any{"pattern": "*"}, 1000, "search took too long"},
 		{files.Config{}, "grep", "long", map[string]any{"pattern": "needle"}, 200, "long:2:a needle\n[of 1 long lines only the first 65536 bytes were searched]"},
 	} {
 		c.args["path"] = c.path

@@ -23,7 +23,7 @@ import (
 // Every method but Messages is one durable commit. An error of any of them
 // ends the turn at once and leaves it open for whoever takes the session over.
 type Journal interface {
-	// Messages is the whole history so far, oldest first, with what joined it
+	// Messages returns the whole history so far, oldest first, with what joined it
 	// (see Steering). It is read before each model call.
 	Messages(ctx context.Context) ([]transcript.Message, error)
 	// Append adds results of tools.
@@ -101,7 +101,7 @@ type Outcome struct {
 	Priced bool         // false: at least one call has no known price
 }
 
-// BudgetError is what the budgets refused, if that is why the turn ended early.
+// BudgetError returns what the budgets refused, if that is why the turn ended early.
 func (o Outcome) BudgetError() *costs.BudgetError {
 	refused, _ := errors.AsType[*costs.BudgetError](o.Err)
 	return refused

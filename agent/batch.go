@@ -135,7 +135,7 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 	return nil, nil
 }
 
-// mayRunAgain says whether nothing is lost when the calls are cancelled.
+// mayRunAgain reports whether nothing is lost when the calls are cancelled.
 func mayRunAgain(started []preparedCall) bool {
 	return !slices.ContainsFunc(started, func(p preparedCall) bool { return !p.rerunnable })
 }

@@ -62,7 +62,7 @@ func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*prepare
 // toolFunc is what a call does.
 type toolFunc func(ctx context.Context, in tools.Call) (tools.Result, error)
 
-// admit is the work of a call, after its tool has decided on it, if it wants to.
+// admit returns the work of a call, after its tool has decided on it, if it wants to.
 func admit(ctx context.Context, tool tools.Tool, in tools.Call) toolFunc {
 	a, ok := tool.(tools.Admitter)
 	if !ok {
@@ -109,7 +109,7 @@ func (r *toolRunner) arguments(c call) (a tools.Arguments, shown string, err err
 	return a, r.Redact(a.String()), nil
 }
 
-// refusal is what the model is told about a call that cannot run; "" when it
+// refusal returns what the model is told about a call that cannot run; "" when it
 // can.
 func (r *toolRunner) refusal(b batch, c call, args tools.Arguments, decoding error) string {
 	if why := r.invalidReason(c, args, decoding); why != "" {
@@ -146,7 +146,7 @@ func (r *take) invalidReason(c call, args tools.Arguments, decoding error) strin
 	return ""
 }
 
-// unknownTool is the text of F08 and F09 with the names that come close.
+// unknownTool returns the text of F08 and F09 with the names that come close.
 func unknownTool(name string, near []string) string {
 	const longest = 64
 	name = strings.ToValidUTF8(name, "\uFFFD")
@@ -167,7 +167,7 @@ func denial(reason string) string {
 	return "Error: Permission denied: " + reason
 }
 
-// refuseCall is the result of a call that did not run.
+// refuseCall returns the result of a call that did not run.
 func (r *toolRunner) refuseCall(b batch, c call, text, status string) *finishedCall {
 	f := r.finishCall(b.step, c, tools.Result{Content: r.Redact(text)}, status, true)
 	return &f
@@ -219,7 +219,7 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 	return &f, nil
 }
 
-// timeout is how long the tool may take; 0: as long as the turn.
+// timeout returns how long the tool may take; 0: as long as the turn.
 func (r *toolRunner) timeout(tool tools.Tool, in tools.Call) time.Duration {
 	if t, ok := tool.(tools.Timed); ok {
 		switch own := t.Timeout(in); {

@@ -102,5 +102,5 @@ func endsTurn(ctx context.Context) bool {
 	return errors.Is(cause, ErrStopped) || errors.Is(cause, ErrTurnTimeout)
 }
 
-// ended says that ctx has ended, whatever the cause.
+// ended reports whether ctx has ended, whatever the cause.
 func ended(ctx context.Context) bool { return ctx.Err() != nil }

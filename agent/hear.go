@@ -56,7 +56,7 @@ func (r *transcriber) transcribeNote(ctx context.Context, n note, upto int) (*Ou
 	}
 }
 
-// skipReason says why n is not even asked for.
+// skipReason returns why n is not even asked for.
 func (r *transcriber) skipReason(n note) VoiceStatus {
 	h, s := r.Transcription, *n.Sound
 	switch {
@@ -79,7 +79,7 @@ func noteRefusal(e *costs.BudgetError) VoiceStatus {
 	return NoMoney
 }
 
-// noteFailure is what a failure for good means for the note.
+// noteFailure returns what a failure for good means for the note.
 func noteFailure(e *llm.Error) VoiceStatus {
 	if e.Kind == llm.InvalidRequest {
 		return Rejected
@@ -118,8 +118,8 @@ func (r *transcriber) requestTranscript(ctx context.Context, n note, data []byte
 	return a, said, nil
 }
 
-// soundEstimate is the worst case of a transcription, and the price by which; nil: none
-// is known.
+// soundEstimate returns the worst case of a transcription, and the price by which; nil:
+// none is known.
 func (r *transcriber) soundEstimate(n note) (e costs.Estimate, p *costs.Price, err error) {
 	m := r.Transcription.Model
 	e = costs.Estimate{
@@ -138,11 +138,11 @@ func (r *transcriber) soundEstimate(n note) (e costs.Estimate, p *costs.Price, e
 	return e, p, nil
 }
 
-// seconds is how long n is, at most, rounded up.
+// seconds returns how long n is, at most, rounded up.
 func seconds(n note) int64 { return (n.Sound.Millis + 999) / 1000 }
 
-// soundRequestRecord is what is kept of a request: which file it sent, behind the history that
-// it was made for.
+// soundRequestRecord returns what is kept of a request: which file it sent, behind the
+// history that it was made for.
 func (r *transcriber) soundRequestRecord(n note, upto int) transcript.RequestRecord {
 	f := llm.RequestTemplate{Provider: r.Transcription.Model.Provider(), Model: r.Transcription.Model.Name()}
 	tail := []transcript.Message{{
@@ -152,8 +152,8 @@ func (r *transcriber) soundRequestRecord(n note, upto int) transcript.RequestRec
 	return transcript.RequestRecord{Template: f.Name(), Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(f.Name(), tail)}
 }
 
-// soundEntry is the ledger's row of a transcription. What the provider does not tell is
-// reckoned by the length of the note; then the row says how much it may have been.
+// soundEntry returns the ledger's row of a transcription. What the provider does not tell
+// is reckoned by the length of the note; then the row says how much it may have been.
 func (r *transcriber) soundEntry(res costs.Reservation, price *costs.Price, n note, a *attempt, said llm.Transcript) costs.Entry {
 	e := costs.Entry{
 		ID: res.ID, Call: res.Estimate.Call, Labels: res.Estimate.Labels, Price: price,
@@ -186,8 +186,8 @@ func (r *transcriber) soundEntry(res costs.Reservation, price *costs.Price, n no
 	return e
 }
 
-// billedUsage is what price bills of a transcription that reported u, and whether that was
-// reported.
+// billedUsage returns what price bills of a transcription that reported u, and whether
+// that was reported.
 func billedUsage(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usage, exact bool) {
 	b := price.AudioUsage(seconds)
 	exact = u.Source == costs.Reported
@@ -204,7 +204,7 @@ func billedUsage(u costs.Usage, price *costs.Price, seconds int64) (_ costs.Usag
 	return b, exact
 }
 
-// voiceMessage is the message that n becomes.
+// voiceMessage returns the message that n becomes.
 func (r *transcriber) voiceMessage(n note, why VoiceStatus, words string) transcript.Message {
 	text := noteText(n.Binary, words)
 	if why != Heard {
@@ -246,7 +246,7 @@ func (r *transcriber) commitNote(ctx context.Context, a *attempt, m transcript.M
 	return nil
 }
 
-// unheardNotice is what the person reads of voice notes of theirs that have no words.
+// unheardNotice returns what the person reads of voice notes of theirs that have no words.
 func (r *take) unheardNotice() string {
 	var lines []string
 	told := map[VoiceStatus]bool{}

@@ -20,7 +20,7 @@ type Transcription struct {
 	MaxTime  time.Duration // of a note whose length is known; 0: any
 	// Read reads a note; nil: from the workspace.
 	Read func(workspace string, b transcript.Binary) ([]byte, error)
-	// Judge says why a note is not even asked for, by the id that its message would
+	// Judge returns why a note is not even asked for, by the id that its message would
 	// have without a reason; nil: the limits do.
 	Judge func(id string, s transcript.Sound) VoiceStatus
 }
@@ -78,7 +78,7 @@ func (u VoiceStatus) reason() string {
 
 const toldUnheard = "(I could not listen to the voice note: %s.)"
 
-// VoiceID is the id of the message that note n of a turn becomes. Notes are numbered
+// VoiceID returns the id of the message that note n of a turn becomes. Notes are numbered
 // from 1, in the order in which they stand in the history.
 func VoiceID(turn string, n int, u VoiceStatus) string {
 	return transcript.MessageID{Turn: turn, Kind: transcript.Voice, Index: n, Reason: string(u)}.String()
@@ -157,7 +157,7 @@ const (
 	spokenEnd  = ", made by a machine, which may have misheard]\n"
 )
 
-// noteText is what a model reads of a note's words: those of the sender count as if
+// noteText returns what a model reads of a note's words: those of the sender count as if
 // they were typed, others stand in a frame.
 func noteText(b transcript.Binary, words string) string {
 	if b.Sound.Spoken {

@@ -78,7 +78,7 @@ func pendingCalls(history []transcript.Message, t Turn) batch {
 	return b
 }
 
-// callsOf is all calls of an answer.
+// callsOf returns all calls of an answer.
 func callsOf(answer transcript.Message, step int) batch {
 	short := slices.ContainsFunc(answer.Parts, func(p transcript.Part) bool {
 		f, ok := p.(transcript.Finish)

@@ -36,11 +36,11 @@ const DefaultGrace = 5 * time.Second
 type Prices interface {
 	// Price finds the price of a model's tokens; false: there is none.
 	Price(provider, model string) (*costs.Price, bool)
-	// Cost is what u cost, and the price by which.
+	// Cost returns what u cost, and the price by which.
 	Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error)
 }
 
-// Retrier says whether attempt number attempt (from 1), which failed with err,
+// Retrier decides whether attempt number attempt (from 1), which failed with err,
 // elapsed after the first began, may be followed by another, and after how
 // long. llm.Retry is one.
 type Retrier interface {
@@ -74,7 +74,7 @@ type Loop struct {
 	Transcription *Transcription
 	// ReadPicture reads a picture that was saved in a workspace; nil: [ReadPicture].
 	ReadPicture func(workspace string, b transcript.Binary) ([]byte, error)
-	// Now is the clock; nil: time.Now. Wait waits for d or until ctx ends, and
+	// Now returns the clock; nil: time.Now. Wait waits for d or until ctx ends, and
 	// returns an error then; nil: a timer.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error

@@ -38,7 +38,8 @@ func RequestMessages(history []transcript.Message) []transcript.Message {
 	return transcript.Repair(transcript.Merge(withoutSound(pressure.View(history))), resultMissing)
 }
 
-// withoutSound is the history without what is to be heard: its words stand by themselves.
+// withoutSound returns the history without what is to be heard: its words stand by
+// themselves.
 func withoutSound(history []transcript.Message) []transcript.Message {
 	isSound := func(p transcript.Part) bool {
 		b, ok := p.(transcript.Binary)
@@ -57,7 +58,7 @@ func withoutSound(history []transcript.Message) []transcript.Message {
 	return history
 }
 
-// buildRequest is what is sent for the next step of the turn. tail is of this call
+// buildRequest returns what is sent for the next step of the turn. tail is of this call
 // alone and not stored.
 func (r *requester) buildRequest(history []transcript.Message, tail ...transcript.Message) llm.Request {
 	info, limit := llm.Lookup(r.turn.Model.Name()), r.turn.MaxTokens

@@ -20,7 +20,7 @@ func (r *take) labels() costs.Labels {
 	}
 }
 
-// estimate is the worst case of the next attempt, and the price by which; nil:
+// estimate returns the worst case of the next attempt, and the price by which; nil:
 // none is known.
 func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
 	e = costs.Estimate{
@@ -41,7 +41,7 @@ func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err 
 	return e, p, nil
 }
 
-// ledgerEntry is the ledger's row of an attempt.
+// ledgerEntry returns the ledger's row of an attempt.
 func (r *take) ledgerEntry(res costs.Reservation, req llm.Request, a *attempt, received int) costs.Entry {
 	e := costs.Entry{
 		ID:      res.ID,
@@ -102,7 +102,7 @@ func (r *take) priceEntry(e *costs.Entry) (known bool) {
 	return true
 }
 
-// reportedCost is what the provider told of a call that broke off: the input, mostly.
+// reportedCost returns what the provider told of a call that broke off: the input, mostly.
 func (r *take) reportedCost(e *costs.Entry, a *attempt) costs.Amount {
 	if a.err == nil || a.err.Usage == nil || r.prices == nil {
 		return 0
@@ -128,14 +128,14 @@ func (r *take) price(l costs.Labels) *costs.Price {
 	return nil
 }
 
-// isFree says that a failed call cost nothing: no answer began, or the answer was
+// isFree reports whether a failed call cost nothing: no answer began, or the answer was
 // an HTTP error. One that was given up here is not free: its answer may have been
 // on the way, and the provider will bill it.
 func isFree(e *llm.Error) bool {
 	return !e.Sent && e.Kind != llm.Canceled || e.Status >= 400 && e.Usage == nil && e.Received == 0
 }
 
-// answerUsage is the usage of an answer, guessed where the provider sent none.
+// answerUsage returns the usage of an answer, guessed where the provider sent none.
 // (TX04)
 func answerUsage(resp *llm.Response, req llm.Request, received int) (u costs.Usage, exact bool) {
 	u = resp.Usage
@@ -150,7 +150,7 @@ func answerUsage(resp *llm.Response, req llm.Request, received int) (u costs.Usa
 	return u, false
 }
 
-// failureUsage is what a call that broke off has consumed: what was reported of
+// failureUsage returns what a call that broke off has consumed: what was reported of
 // it, and for the output at least what was received.
 func failureUsage(e *llm.Error, req llm.Request) (u costs.Usage, exact bool) {
 	if e.Usage != nil {
@@ -166,7 +166,7 @@ func failureUsage(e *llm.Error, req llm.Request) (u costs.Usage, exact bool) {
 	return u, false
 }
 
-// isComplete says that an error of this kind comes with a whole answer, whose
+// isComplete reports whether an error of this kind comes with a whole answer, whose
 // usage is final.
 func isComplete(k llm.Kind) bool {
 	switch k {

@@ -59,8 +59,8 @@ func (r *take) reserve(ctx context.Context, req llm.Request, what transcript.Req
 	}
 }
 
-// affordableTokens is how many output tokens, fewer than before, a call may have with that
-// much money left; false: too few to make it.
+// affordableTokens returns how many output tokens, fewer than before, a call may have
+// with that much money left; false: too few to make it.
 func (r *take) affordableTokens(p *costs.Price, req llm.Request, left costs.Amount) (int, bool) {
 	input, before := llm.UpperBound(req), int64(req.MaxTokens)-1
 	limit, ok := p.MaxOutput(input, before, left)

@@ -10,7 +10,7 @@ import (
 	"parley/sessionkeys"
 )
 
-// ErrSessionBusy says that something runs for the session already. Nothing was
+// ErrSessionBusy means that something runs for the session already. Nothing was
 // started.
 var ErrSessionBusy = errors.New("the session is busy")
 
@@ -100,7 +100,7 @@ func (s *Registry) IsBusy(session sessionkeys.SessionID) bool {
 	return s.active[session] != nil
 }
 
-// AnyBusy says whether anything runs.
+// AnyBusy reports whether anything runs.
 func (s *Registry) AnyBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ type shortArguments struct {
 	Begin   string `json:"_begin"`
 }
 
-// shorten is an answer without long arguments of calls that cannot run. It loses its
+// shorten returns an answer without long arguments of calls that cannot run. It loses its
 // native form then, which has them.
 func (r *take) shorten(m transcript.Message) transcript.Message {
 	var parts []transcript.Part
@@ -60,7 +60,8 @@ func (r *take) shorten(m transcript.Message) transcript.Message {
 	return m
 }
 
-// refusedReason says why arguments were refused of which the history keeps the beginning.
+// refusedReason returns why arguments were refused of which the history keeps the
+// beginning.
 func refusedReason(c call) (why string, ok bool) {
 	var s shortArguments
 	if err := json.Unmarshal([]byte(c.Input), &s); err != nil || s.Refused == "" || s.Bytes <= maxRefused {

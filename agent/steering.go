@@ -56,7 +56,7 @@ func (r *requester) interrupts() <-chan struct{} {
 	return r.turn.Steering.Interrupts()
 }
 
-// isInterrupted says whether something is to join now.
+// isInterrupted reports whether something is to join now.
 func (r *requester) isInterrupted() bool {
 	select {
 	case <-r.interrupts():

@@ -147,7 +147,7 @@ func (r *run) endUnanswered(ctx context.Context, history []transcript.Message, g
 	return r.finish(ctx, got.attempt, failedOutcome(got.err), nil)
 }
 
-// failedOutcome is the outcome when err is why there is no answer.
+// failedOutcome returns the outcome when err is why there is no answer.
 func failedOutcome(err error) Outcome {
 	o := Outcome{Finish: transcript.Failed, Text: textInternal, Err: err}
 	e, ok := errors.AsType[*llm.Error](err)

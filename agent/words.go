@@ -48,7 +48,7 @@ const instructionWrapUp = "You have used all the steps you have for this request
 const instructionBudget = "The budget of this request is used up. " +
 	"Do not call any more tools. Answer now, briefly, with what you know, and say what is left undone."
 
-// failureText is what a person is told when the model could not be reached or
+// failureText returns what a person is told when the model could not be reached or
 // did not answer.
 func failureText(k llm.Kind) string {
 	switch k {

@@ -135,7 +135,7 @@ func readBlock(data []byte, stream string, index int, last uint64) block {
 	return b
 }
 
-// parseRecord is the length and the sequence of the record at the beginning of data,
+// parseRecord returns the length and the sequence of the record at the beginning of data,
 // 0 when there is no sound one.
 func parseRecord(data, key []byte) (length int, seq uint64) {
 	if len(data) < recordHead+recordSum {

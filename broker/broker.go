@@ -61,14 +61,14 @@ type Signal struct {
 }
 
 var (
-	// ErrFull says that the log has no room; nothing was stored and the sender must not
+	// ErrFull means that the log has no room; nothing was stored and the sender must not
 	// be told otherwise.
 	ErrFull = errors.New("the message log is full")
-	// ErrTooLarge says that an envelope or a file is larger than is taken.
+	// ErrTooLarge means that an envelope or a file is larger than is taken.
 	ErrTooLarge = errors.New("message too large")
-	// ErrUnavailable says that the engine did not confirm in time. The envelope may or
+	// ErrUnavailable means that the engine did not confirm in time. The envelope may or
 	// may not be stored: publishing it again with the same ID is safe.
 	ErrUnavailable = errors.New("the message log does not answer")
-	// ErrNone says that there is no later message for the mailbox.
+	// ErrNone means that there is no later message for the mailbox.
 	ErrNone = errors.New("no message")
 )

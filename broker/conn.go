@@ -28,7 +28,7 @@ type conn struct {
 	stuck stuckStreams // streams that did not confirm lately
 }
 
-// MaxBody is how many bytes a body may have.
+// MaxBody returns how many bytes a body may have.
 func (b *conn) MaxBody() int { return b.maxBody }
 
 func (b *conn) isClosed() bool {

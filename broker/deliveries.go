@@ -141,7 +141,7 @@ func (b *inboundLog) handle(ctx context.Context, m jetstream.Msg, h func(context
 	}
 }
 
-// backoff is how long a message waits after its n-th delivery failed.
+// backoff returns how long a message waits after its n-th delivery failed.
 func backoff(n uint64) time.Duration {
 	if n > 8 {
 		return longestBackoff

@@ -76,7 +76,7 @@ func (b *factLog) Facts(ctx context.Context, after uint64, yield func(Fact) bool
 	return failed
 }
 
-// LastFact is the place of the newest fact, 0 when there was none ever. The
+// LastFact returns the place of the newest fact, 0 when there was none ever. The
 // leader answers.
 func (b *factLog) LastFact(ctx context.Context) (last uint64, err error) {
 	err = b.retry(ctx, "ask for the last fact", func(ctx context.Context) error {

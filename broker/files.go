@@ -29,7 +29,7 @@ const (
 	fileChunk = 256 << 10
 )
 
-// ErrNoFile says that there is no file of that name.
+// ErrNoFile means that there is no file of that name.
 var ErrNoFile = errors.New("no such file in the message log")
 
 // fileStore is the bucket of files that go from one machine to another.
@@ -189,7 +189,7 @@ func (b *fileStore) DeleteFile(ctx context.Context, name string) error {
 	return nil
 }
 
-// fileInfo is what is stored about a file, or ErrNoFile. The leader answers.
+// fileInfo returns what is stored about a file, or ErrNoFile. The leader answers.
 func (b *fileStore) fileInfo(ctx context.Context, name string) (info jetstream.ObjectInfo, err error) {
 	if !isFileName(name) {
 		return info, errors.New("file name is not [a-z0-9_.-]+")
@@ -210,7 +210,7 @@ func (b *fileStore) fileInfo(ctx context.Context, name string) (info jetstream.O
 	return info, nil
 }
 
-// filesConfig is the stream of files, which is made when the first one is put.
+// filesConfig returns the stream of files, which is made when the first one is put.
 func (o Options) filesConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        streamFiles,
@@ -231,7 +231,7 @@ func (o Options) filesConfig() jetstream.StreamConfig {
 
 func (o Options) filesBytes() int64 { return max(o.MaxBytes/2, 64<<10) }
 
-// fileChunk is how large a message of a file may be here.
+// fileChunk returns how large a message of a file may be here.
 func (b *fileStore) fileChunk() uint32 {
 	return uint32(max(1<<10, min(fileChunk, b.nc.MaxPayload()-frameSpare))) //nolint:gosec // small
 }

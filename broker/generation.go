@@ -33,7 +33,7 @@ func generationOf(info *jetstream.StreamInfo) string {
 	return info.Created.UTC().Format(time.RFC3339Nano)
 }
 
-// ConfirmedThrough is a place up to which every message of a mailbox was confirmed by
+// ConfirmedThrough returns a place up to which every message of a mailbox was confirmed by
 // [Broker.Deliveries], so that whoever confirmed it had noted it durably. A few more
 // may have been.
 func (b *inboundLog) ConfirmedThrough(ctx context.Context) (seq uint64, err error) {

@@ -53,7 +53,7 @@ func newLease(b *Broker, name string, ttl time.Duration) *lease {
 
 func (l *lease) subject() string { return prefixLease + l.name }
 
-// deadline is when the holder stops: before the servers can give it to others,
+// deadline returns when the holder stops: before the servers can give it to others,
 // who count from when they stored what was sent after renewed.
 func (l *lease) deadline() time.Time { return l.renewed.Add(l.ttl - l.ttl/leaseMargin) }
 

@@ -29,7 +29,7 @@ type inboundLog struct {
 	redeliveries atomic.Uint64
 }
 
-// Next is the first message of the mailbox whose place is above after, or
+// Next returns the first message of the mailbox whose place is above after, or
 // ErrNone. In a cluster the answer may come from a server that is a moment
 // behind; where the caller knows that there is a message, NextAtLeast insists.
 func (b *inboundLog) Next(ctx context.Context, token string, after uint64) (Envelope, error) {
@@ -91,7 +91,7 @@ func (b *inboundLog) askLeader(ctx context.Context, r leaderRequest) (*jetstream
 	return b.askLeaderOf(ctx, streamInbound, r)
 }
 
-// Last is the place of the mailbox's newest message, 0 when it has none. The
+// Last returns the place of the mailbox's newest message, 0 when it has none. The
 // leader answers.
 func (b *inboundLog) Last(ctx context.Context, token string) (uint64, error) {
 	if !isToken(token) {
@@ -107,7 +107,7 @@ func (b *inboundLog) Last(ctx context.Context, token string) (uint64, error) {
 	return m.Sequence, nil
 }
 
-// Waiting is how many messages the mailbox has above after. In a cluster it
+// Waiting returns how many messages the mailbox has above after. In a cluster it
 // may be a moment behind.
 func (b *inboundLog) Waiting(ctx context.Context, token string, after uint64) (int, error) {
 	if !isToken(token) {

@@ -303,10 +303,10 @@ func (b *Broker) dial() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// OpenReport is what Open found.
+// OpenReport returns what Open found.
 func (b *Broker) OpenReport() Report { return b.report }
 
-// Addr is where the server in this process listens; nil when it does not.
+// Addr returns where the server in this process listens; nil when it does not.
 func (b *Broker) Addr() net.Addr {
 	if b.host == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // errDamagedFile: the bytes are not those that were put.
 var errDamagedFile = errors.New("the file in the message log is damaged, or was replaced or deleted while it was read")
 
-// OpenFile is a file that was put, and its size; ErrNoFile when there is none. Reading
+// OpenFile returns a file that was put, and its size; ErrNoFile when there is none. Reading
 // ends with io.EOF only when all bytes came as they were put: otherwise, also when the
 // file is replaced or deleted meanwhile, it ends in an error. One piece of it is in
 // memory at a time. Reading survives a server that goes and comes back, and ends with
@@ -102,7 +102,7 @@ func (f *fileReader) next() error {
 	return nil
 }
 
-// nextChunk is the first one behind the last, from whatever server; where that one has
+// nextChunk returns the first one behind the last, from whatever server; where that one has
 // none it may be behind, and the leader is asked.
 func (f *fileReader) nextChunk() (m *jetstream.RawStreamMsg, err error) {
 	err = f.b.retry(f.ctx, "read a piece", func(ctx context.Context) error {

@@ -24,7 +24,7 @@ const (
 	DefaultHandlers = 64
 )
 
-// Options says where the log is and how much it may hold.
+// Options sets where the log is and how much it may hold.
 type Options struct {
 	// URL of a NATS server or, separated by commas, of several of one
 	// cluster. Empty: a server in this process, whose files are in Dir.
@@ -74,7 +74,7 @@ type Options struct {
 
 	// Log gets what operators should know. Default: nothing is logged.
 	Log *slog.Logger
-	// Now is the clock of marks and ages. Default time.Now.
+	// Now returns the clock of marks and ages. Default time.Now.
 	Now func() time.Time
 
 	renewal time.Duration // between two renewals of a lease; 0: a fifth of its ttl
@@ -173,7 +173,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// openTimeout is how long the log may take to open.
+// openTimeout returns how long the log may take to open.
 func (o Options) openTimeout() time.Duration {
 	if o.URL != "" {
 		return max(o.Timeout, DefaultTimeout)

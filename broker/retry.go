@@ -20,7 +20,7 @@ const (
 	closeTries     = 3
 )
 
-// ErrClosed says that the broker was closed.
+// ErrClosed means that the broker was closed.
 var ErrClosed = errors.New("the message log is closed")
 
 // retry runs f until it succeeds, fails for a reason that waiting does not mend,
@@ -84,7 +84,7 @@ func isTransient(err error) bool {
 	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled || isPeerOffline(api))
 }
 
-// errCodeStore says that a server could not make the store of a stream. A cluster says
+// errCodeStore means that a server could not make the store of a stream. A cluster says
 // so, too, while one of its servers still removes an earlier stream of the name.
 const errCodeStore jetstream.ErrorCode = 10049
 

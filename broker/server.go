@@ -17,7 +17,7 @@ import (
 	"parley/disks"
 )
 
-// ErrInUse says that another process has the directory.
+// ErrInUse means that another process has the directory.
 var ErrInUse = errors.New("another process uses this directory")
 
 var errReopening = errors.New("embedded message server is being reopened")
@@ -61,7 +61,7 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// InProcessConn is how the client reaches the server.
+// InProcessConn returns how the client reaches the server.
 func (h *embeddedServer) InProcessConn() (net.Conn, error) {
 	h.mu.Lock()
 	srv := h.srv
@@ -179,7 +179,7 @@ func (h *embeddedServer) close() error {
 	return errors.Join(syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN), h.lock.Close())
 }
 
-// addr is where the server listens, nil when it does not.
+// addr returns where the server listens, nil when it does not.
 func (h *embeddedServer) addr() net.Addr {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -140,7 +140,7 @@ func (o Options) ensureStream(ctx context.Context, js jetstream.JetStream, want 
 	return nil
 }
 
-// checkUsable says what of a stream that is there cannot be mended by an update.
+// checkUsable reports what of a stream that is there cannot be mended by an update.
 func checkUsable(have, want jetstream.StreamConfig) error {
 	switch {
 	case have.PersistMode == jetstream.AsyncPersistMode:

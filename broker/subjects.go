@@ -48,12 +48,12 @@ func isToken(s string) bool {
 	return true
 }
 
-// mailboxSubject is the subject of a well-formed token.
+// mailboxSubject returns the subject of a well-formed token.
 func mailboxSubject(token string) string {
 	return prefixInbound + token[:1] + "." + token
 }
 
-// tokenOf is the token of a mailbox's subject; ok is false for every other
+// tokenOf returns the token of a mailbox's subject; ok is false for every other
 // subject, also for one whose partition is not its token's.
 func tokenOf(subject string) (token string, ok bool) {
 	rest, found := strings.CutPrefix(subject, prefixInbound)
@@ -63,7 +63,7 @@ func tokenOf(subject string) (token string, ok bool) {
 	return rest[2:], true
 }
 
-// messageID is what duplicates are recognised by. The server's window knows
+// messageID returns what duplicates are recognised by. The server's window knows
 // ids only, not subjects, so the token is part of it; and it is a hash, because
 // an id may hold anything and this goes into a header.
 func messageID(token, id string) string {

@@ -78,7 +78,7 @@ func (b *Broker) awaitProbe(ctx context.Context, d time.Duration, mayKick bool) 
 	}
 }
 
-// Healthy says whether the last look found the log working, and if not, why.
+// Healthy reports whether the last look found the log working, and if not, why.
 // True before the first look.
 func (b *Broker) Healthy() (ok bool, why string) {
 	b.healthMu.Lock()

@@ -47,7 +47,7 @@ func Load(file string, lookup func(string) (string, bool)) (settings.Config, err
 	return parse(file, data, mode, lookup)
 }
 
-// Locate says where in file the mistakes are that building a gateway found in a
+// Locate reports where in file the mistakes are that building a gateway found in a
 // configuration that Load accepted: an *Error if err is a problems.List,
 // and else err with the file's name.
 func Locate(file string, lookup func(string) (string, bool), err error) error {

@@ -90,7 +90,7 @@ func (d *decoder) addProblem(p problems.Problem) {
 	d.addMistake(where, path, message)
 }
 
-// isWithin says whether path is parent or stands below it.
+// isWithin reports whether path is parent or stands below it.
 func isWithin(path, parent string) bool {
 	rest, ok := strings.CutPrefix(path, parent)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

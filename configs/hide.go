@@ -56,7 +56,7 @@ func displayKey(key string) (string, bool) {
 // the wrong place.
 const longest = 20
 
-// display is how a message names the value it refuses.
+// display returns how a message names the value it refuses.
 func (e expansion) display() string {
 	switch {
 	case len(e.substituted) > 0:

@@ -43,7 +43,7 @@ func (d *decoder) absolutePath(p string) string {
 	return p
 }
 
-// defaultStateDir is where the service manager or the desktop says.
+// defaultStateDir returns where the service manager or the desktop says.
 func (d *decoder) defaultStateDir() string {
 	// Several folders of a unit are joined with colons; the first is ours.
 	if s, _ := d.lookup("STATE_DIRECTORY"); s != "" {

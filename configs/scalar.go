@@ -96,7 +96,7 @@ func (d *decoder) reportReplacedZeros(cfg *settings.Config) {
 	}
 }
 
-// fieldByKey is the value of key in v, a struct or a map.
+// fieldByKey returns the value of key in v, a struct or a map.
 func fieldByKey(v reflect.Value, key string) reflect.Value {
 	if v.Kind() == reflect.Map {
 		return v.MapIndex(reflect.ValueOf(key))

@@ -32,7 +32,7 @@ var hints = []struct{ has, hint string }{
 	{"tag", "a value that begins with ! needs quotes"},
 }
 
-// syntaxMistake says where data stops being YAML, and what that usually means.
+// syntaxMistake returns where data stops being YAML, and what that usually means.
 func syntaxMistake(data []byte, err error) Mistake {
 	m := Mistake{Line: brokenLine(data), Message: "not YAML"}
 	for _, h := range hints {
@@ -44,7 +44,7 @@ func syntaxMistake(data []byte, err error) Mistake {
 	return m
 }
 
-// brokenLine is the line after the last one up to which data can be read. The
+// brokenLine returns the line after the last one up to which data can be read. The
 // YAML reader names the beginning of what it was reading, which may be far
 // above; 0: there are too many lines to try.
 func brokenLine(data []byte) int {

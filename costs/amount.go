@@ -13,7 +13,7 @@ import (
 // is no amount of dollars.
 var ErrAmount = errors.New("not an amount of dollars")
 
-// Add is a + b, or ErrOverflow.
+// Add returns a + b, or ErrOverflow.
 func (a Amount) Add(b Amount) (Amount, error) {
 	sum := a + b
 	if (sum > a) != (b > 0) && b != 0 {
@@ -22,7 +22,7 @@ func (a Amount) Add(b Amount) (Amount, error) {
 	return sum, nil
 }
 
-// Sub is a - b, or ErrOverflow.
+// Sub returns a - b, or ErrOverflow.
 func (a Amount) Sub(b Amount) (Amount, error) {
 	diff := a - b
 	if (diff < a) != (b > 0) && b != 0 {
@@ -60,7 +60,7 @@ func SumOf(as ...Amount) (Amount, error) {
 	return Amount(lo), nil
 }
 
-// String is a exactly, in dollars: "$0.0115923", "-$1.50", "$0.00". It has at
+// String returns a exactly, in dollars: "$0.0115923", "-$1.50", "$0.00". It has at
 // least the cents and at most twelve decimals; ParseAmount reads it back.
 func (a Amount) String() string {
 	m := magnitude(int64(a))
@@ -71,7 +71,7 @@ func (a Amount) String() string {
 	return sign(a) + strconv.FormatUint(m/uint64(USD), 10) + "." + frac
 }
 
-// Display is a for people, rounded away from zero: from a dollar on to the
+// Display returns a for people, rounded away from zero: from a dollar on to the
 // cent, "$2.10"; below it to a hundredth of a cent, "$0.0116"; and "<$0.0001".
 // It is for showing only: nothing is ever computed from it.
 func (a Amount) Display() string {
@@ -98,7 +98,7 @@ func ceilDiv(m, unit uint64) uint64 {
 	return n
 }
 
-// Dollars is a as a float, for Prometheus alone, whose samples are floats. It
+// Dollars returns a as a float, for Prometheus alone, whose samples are floats. It
 // is not exact and must never come back into the books.
 func (a Amount) Dollars() float64 { return float64(a) / float64(USD) }
 

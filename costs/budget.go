@@ -16,7 +16,7 @@ const (
 	Always Window = "always" // from the beginning to the end
 )
 
-// Name is the window that t falls into: "2026-11-21", "2026-11", or "" for
+// Name returns the window that t falls into: "2026-11-21", "2026-11", or "" for
 // Always.
 func (w Window) Name(t time.Time) string {
 	switch w {
@@ -29,7 +29,7 @@ func (w Window) Name(t time.Time) string {
 	}
 }
 
-// Next is when the window after that of t begins, or the zero time for Always.
+// Next returns when the window after that of t begins, or the zero time for Always.
 func (w Window) Next(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	switch w {
@@ -56,7 +56,7 @@ type BudgetError struct {
 	Unpriced bool
 }
 
-// Remaining is what of the limit is neither settled nor held, never less than 0.
+// Remaining returns what of the limit is neither settled nor held, never less than 0.
 func (e *BudgetError) Remaining() Amount { return max(0, e.Limit-e.Spent) }
 
 func (e *BudgetError) Error() string {

@@ -23,7 +23,7 @@ func (c CallID) String() string {
 	return string(b)
 }
 
-// Validate says whether c names a call: it has a turn and a purpose, and step
+// Validate reports whether c names a call: it has a turn and a purpose, and step
 // and attempt count from 1.
 func (c CallID) Validate() error {
 	switch {

@@ -21,7 +21,7 @@ type Catalogue struct {
 	newest time.Time
 }
 
-// Embedded is the catalogue that came with this version. It is read anew each
+// Embedded returns the catalogue that came with this version. It is read anew each
 // time: keep it. An error means that the version was built from a bad file.
 func Embedded() (*Catalogue, error) {
 	return Load(bytes.NewReader(embedded), "prices.json")
@@ -51,7 +51,7 @@ func (c *Catalogue) Price(provider, model string) (*Price, bool) {
 	return nil, false
 }
 
-// Cost is what u cost on that model, with every iteration priced as the model
+// Cost returns what u cost on that model, with every iteration priced as the model
 // it names, and the price that was applied, for the ledger row. What the
 // provider says it charged is preferred, also for a model without a price;
 // then price is nil. The error is ErrNoPrice when the model, or an iteration's,
@@ -82,7 +82,7 @@ func (c *Catalogue) Cost(provider, model string, u Usage) (amt Amount, price *Pr
 	return amt, price, nil
 }
 
-// allNamed says that there are iterations and each names its model, so that the
+// allNamed reports whether there are iterations and each names its model, so that the
 // call's own is not needed.
 func allNamed(its []Iteration) bool {
 	return len(its) > 0 && !slices.ContainsFunc(its, func(it Iteration) bool { return it.Model == "" })
@@ -110,7 +110,7 @@ func (c *Catalogue) With(overrides *Catalogue) *Catalogue {
 	return out
 }
 
-// Newest is the date of the newest row, midnight UTC, and the zero time for a
+// Newest returns the date of the newest row, midnight UTC, and the zero time for a
 // catalogue without rows. Prices that are long past it deserve a look.
 func (c *Catalogue) Newest() time.Time { return c.newest }
 

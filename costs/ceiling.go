@@ -1,9 +1,9 @@
 package costs
 
-// Ceiling is the price that stands in for models without one, per token of input, cached or
-// not, and of output. It is the operator's word that nothing used costs more, so
-// it holds for every service tier, speed and geography; not for server tools,
-// which it does not name.
+// Ceiling returns the price that stands in for models without one, per token of input,
+// cached or not, and of output. It is the operator's word that nothing used costs more,
+// so it holds for every service tier, speed and geography; not for server tools, which it
+// does not name.
 func Ceiling(input, output Amount) *Price {
 	return &Price{
 		Ceiling: true, Source: "ceiling",

@@ -6,7 +6,7 @@ import (
 	"math/big"
 )
 
-// ErrNoPrice says that what a call used has no price: its model, the model of
+// ErrNoPrice means that what a call used has no price: its model, the model of
 // one of its iterations, a server tool, or a service tier, speed or geography
 // that the price does not list. The true cost is then unknown, which is never
 // the same as nothing.
@@ -23,7 +23,7 @@ func (t ContextTier) tierRates() rates {
 	return rates{t.Input, t.Output, t.CacheRead, t.CacheWrite5m, t.CacheWrite1h}
 }
 
-// ratesAt is the rates of a request with that much input.
+// ratesAt returns the rates of a request with that much input.
 func (p *Price) ratesAt(totalInput int64) rates {
 	r := p.baseRates()
 	for _, t := range p.Tiers {
@@ -34,7 +34,7 @@ func (p *Price) ratesAt(totalInput int64) rates {
 	return r
 }
 
-// Cost is what u costs at p, exactly; only multipliers can leave a fraction of
+// Cost returns what u costs at p, exactly; only multipliers can leave a fraction of
 // a pico-dollar, and then the whole is rounded up once. What the provider says
 // that it charged is preferred to our arithmetic. Iterations are priced one by
 // one in place of the top-level buckets; server tools are priced where they are
@@ -84,7 +84,7 @@ func (p *Price) cost(u Usage, of func(model string) (*Price, error)) (Amount, er
 	return sum, nil
 }
 
-// flatCost is the cost of a usage without iterations.
+// flatCost returns the cost of a usage without iterations.
 func (p *Price) flatCost(u Usage) (Amount, error) {
 	if u.Charged != nil {
 		return *u.Charged, nil
@@ -174,7 +174,7 @@ func (p *Price) scale(a Amount, keys ...string) (Amount, error) {
 	return Amount(q.Int64()), nil
 }
 
-// isStandardTier says that key is a way in which providers name the listed price.
+// isStandardTier reports whether key is a way in which providers name the listed price.
 func isStandardTier(key string) bool {
 	switch key {
 	case "tier:", "tier:standard", "tier:default", "tier:auto",

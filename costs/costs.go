@@ -57,7 +57,7 @@ type Iteration struct {
 	Usage Usage  `json:"usage"`
 }
 
-// Source says where the numbers of a Usage come from.
+// Source describes where the numbers of a Usage come from.
 type Source string
 
 // Where usage comes from.
@@ -66,7 +66,7 @@ const (
 	Estimated Source = "estimated" // by us: the provider sent none, or the stream was cut
 )
 
-// Purpose says what a call was for; it becomes the label agent_kind.
+// Purpose describes what a call was for; it becomes the label agent_kind.
 type Purpose string
 
 // What calls are for.
@@ -141,7 +141,7 @@ type Entry struct {
 	At        time.Time `json:"at"`
 }
 
-// State says whether an entry's amount is final.
+// State decides whether an entry's amount is final.
 type State string
 
 // States of an entry.

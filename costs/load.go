@@ -188,7 +188,7 @@ func (o *object) takeRates(provider string, input, output, read, write5m, write1
 	}
 }
 
-// takePerMillion says whether the price is listed.
+// takePerMillion reports whether the price is listed.
 func (o *object) takePerMillion(name string, rate *Amount, required bool) bool {
 	raw, ok := o.take(name)
 	if !ok {

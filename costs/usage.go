@@ -15,16 +15,16 @@ var ErrUsage = errors.New("impossible usage")
 // counter.
 const MaxTokens = 1 << 40
 
-// TotalInput is all input, from wherever it came: what chooses the context
+// TotalInput returns all input, from wherever it came: what chooses the context
 // tier, and the size of the context that the call saw.
 func (u Usage) TotalInput() int64 {
 	return addSaturating(addSaturating(u.Input, u.CacheRead), addSaturating(u.CacheWrite5m, u.CacheWrite1h))
 }
 
-// Total is all tokens of the five buckets.
+// Total returns all tokens of the five buckets.
 func (u Usage) Total() int64 { return addSaturating(u.TotalInput(), u.Output) }
 
-// Validate says whether a provider can have meant u: no count is negative or
+// Validate reports whether a provider can have meant u: no count is negative or
 // above MaxTokens, reasoning is part of the output, iterations hold no
 // iterations of their own. The error wraps ErrUsage and names the field.
 func (u Usage) Validate() error {
@@ -65,7 +65,7 @@ func (u Usage) Validate() error {
 	return nil
 }
 
-// Add is the counts of u and v together, for showing a turn or a session. It is
+// Add returns the counts of u and v together, for showing a turn or a session. It is
 // not for pricing: the sum has no iterations and no charge, and keeps a tier,
 // speed or geography only where both name the same. It is estimated when either
 // is. Counts stop at the largest int64 instead of wrapping. Neither u nor v is

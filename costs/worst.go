@@ -45,7 +45,7 @@ func (p *Price) WorstCaseAt(tier, speed string, inputTokens, maxOutput int64) (u
 	return p.scale(upper, "tier:"+tier, "speed:"+speed, dearest)
 }
 
-// MaxOutput is how many output tokens a call may have, at most atMost, so that
+// MaxOutput returns how many output tokens a call may have, at most atMost, so that
 // its Worst is not above room; false: not even its input fits.
 func (p *Price) MaxOutput(inputTokens, atMost int64, room Amount) (int64, bool) {
 	fits := func(n int64) bool {
@@ -66,7 +66,7 @@ func (p *Price) MaxOutput(inputTokens, atMost int64, room Amount) (int64, bool) 
 	return low, true
 }
 
-// dearestGeography is the key of the geography under which a becomes largest.
+// dearestGeography returns the key of the geography under which a becomes largest.
 func (p *Price) dearestGeography(a Amount) (string, error) {
 	dearest, limit := "geo:", a
 	for key := range p.Multipliers {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// ErrFull says that a disk has no room left, or that a quota is used up.
+// ErrFull means that a disk has no room left, or that a quota is used up.
 var ErrFull = errors.New("no space left on the disk")
 
 // Spare is how many bytes a disk must have free to be worth writing to: with
@@ -22,8 +22,8 @@ func IsFull(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// FreeBytes is how many bytes of the disk of dir are free for this process. A quota is not
-// seen.
+// FreeBytes returns how many bytes of the disk of dir are free for this process. A quota
+// is not seen.
 func FreeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

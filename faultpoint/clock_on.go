@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Clock is the system's clock, moved by what stands in the file that the variable
+// Clock returns the system's clock, moved by what stands in the file that the variable
 // PARLEY_CLOCK names: a duration, looked at again every few milliseconds; nil
 // without the variable. Its times have no monotonic reading, so that a jump is
 // seen wherever two of them are compared.

@@ -63,7 +63,7 @@ func (l List) Err() error {
 	return l
 }
 
-// Error is the problems, one on each line.
+// Error returns the problems, one on each line.
 func (l List) Error() string {
 	lines := make([]string, len(l))
 	for i, p := range l {

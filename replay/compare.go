@@ -163,7 +163,7 @@ func (c *comparison) compareCosts(ctx context.Context) error {
 	return nil
 }
 
-// diffEntry is what differs in the cost of a call.
+// diffEntry returns what differs in the cost of a call.
 func diffEntry(was, is costs.Entry) string {
 	pico := func(a costs.Amount) string { return fmt.Sprintf("%d pico-dollars (%s)", int64(a), a) }
 	var b strings.Builder
@@ -221,7 +221,7 @@ func (c *comparison) compareReplies(ctx context.Context) error {
 	return nil
 }
 
-// describeMissing is an answer that is not given now.
+// describeMissing returns an answer that is not given now.
 func describeMissing(was *recording.Delivery) string {
 	if was.File != nil {
 		return diffValue("file", recordedFileText(was.File), "(it is not sent)")

@@ -78,7 +78,7 @@ func compareOrder(a, b *recording.Request) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// endAfter is the place before which everything belongs to what begins at seq.
+// endAfter returns the place before which everything belongs to what begins at seq.
 func (j joinIndex) endAfter(seq uint64) uint64 {
 	for _, end := range j.ends {
 		if end > seq {

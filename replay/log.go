@@ -61,7 +61,7 @@ func (l *log) Consume(ctx context.Context, h func(context.Context, broker.WakeUp
 	}
 }
 
-// isCaughtUp says whether the worker has heard of everything.
+// isCaughtUp reports whether the worker has heard of everything.
 func (l *log) isCaughtUp() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -102,7 +102,7 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	}
 }
 
-// recordedError is the error by which a call ended that cost what e says.
+// recordedError returns the error by which a call ended that cost what e says.
 func (m *model) recordedError(e costs.Entry, again bool) *llm.Error {
 	err := &llm.Error{Kind: llm.Kind(e.Outcome), Provider: m.provider, Model: m.name, RequestID: e.RequestID, Message: "as recorded"}
 	if again {

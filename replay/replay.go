@@ -62,7 +62,7 @@ type Options struct {
 	Logger  *slog.Logger // nil: silence
 }
 
-// ErrNotReplayable says that a recording can be read, but lacks what a replay
+// ErrNotReplayable means that a recording can be read, but lacks what a replay
 // needs.
 var ErrNotReplayable = errors.New("the recording cannot be replayed")
 

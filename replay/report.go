@@ -9,7 +9,7 @@ import (
 	"parley/gateway/recording"
 )
 
-// Kind says what differs.
+// Kind describes what differs.
 type Kind string
 
 // What can differ.
@@ -41,7 +41,7 @@ type Report struct {
 	Cost                  costs.Amount
 }
 
-// Same says that nothing differs.
+// Same reports whether nothing differs.
 func (r *Report) Same() bool { return len(r.Differences) == 0 }
 
 // add notes a difference; one that reads like another is told with it.

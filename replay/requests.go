@@ -31,7 +31,7 @@ func (c *comparison) compareRequests(q *recording.Request, f llm.RequestTemplate
 	}
 }
 
-// diffTemplate is what differs beside the messages, one text for each thing.
+// diffTemplate returns what differs beside the messages, one text for each thing.
 func diffTemplate(was, is llm.RequestTemplate) (ds []string) {
 	add := func(d string) {
 		if d != "" {
@@ -124,7 +124,7 @@ func diffMessages(was, is []transcript.Message) string {
 	return ""
 }
 
-// messageDump is a message as text, a line for each part.
+// messageDump returns a message as text, a line for each part.
 func messageDump(m transcript.Message) string {
 	lines := []string{string(m.Role)}
 	for _, p := range m.Parts {

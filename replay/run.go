@@ -166,7 +166,7 @@ func (s *player) feedOpening(ctx context.Context, l *workerRun, t *turn) (died b
 	return false, nil
 }
 
-// hasRead says whether the mailbox was read up to seq.
+// hasRead reports whether the mailbox was read up to seq.
 func (s *player) hasRead(ctx context.Context, seq uint64) (bool, error) {
 	m, err := s.o.Store.Mailbox(ctx, s.script.key.Token())
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *player) feedUntil(t time.Time) {
 	}
 }
 
-// rebuildEnvelope is the message that opened a turn, made again from the transcript,
+// rebuildEnvelope returns the message that opened a turn, made again from the transcript,
 // because the log had it no more.
 func (s *player) rebuildEnvelope(t *turn) (broker.Envelope, error) {
 	q, ok := s.script.messages[transcript.MessageID{Turn: t.ID, Kind: transcript.Opening}.String()]
@@ -244,7 +244,7 @@ func (s *player) await(ctx context.Context, l *workerRun, done func() (bool, err
 	}
 }
 
-// wasPassedOver says whether the message of a turn was read without opening it.
+// wasPassedOver reports whether the message of a turn was read without opening it.
 func (s *player) wasPassedOver(ctx context.Context, t *turn) (bool, error) {
 	m, err := s.o.Store.Mailbox(ctx, s.script.key.Token())
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *player) wasPassedOver(ctx context.Context, t *turn) (bool, error) {
 	return true, nil
 }
 
-// isIdle says whether everything in the log was read and no turn is open.
+// isIdle reports whether everything in the log was read and no turn is open.
 func (s *player) isIdle(ctx context.Context) (bool, error) {
 	m, err := s.o.Store.Mailbox(ctx, s.script.key.Token())
 	if err != nil {
@@ -299,7 +299,7 @@ func (s *player) settleOpen(t *turn) {
 	s.report.Notes = append(s.report.Notes, fmt.Sprintf("turn %s was open at the export and was replayed as far as it had gone", t.ID))
 }
 
-// rootOf is the person's turn that a turn belongs to.
+// rootOf returns the person's turn that a turn belongs to.
 func (s *player) rootOf(id string) *turn {
 	t, ok := s.script.turns[id]
 	if !ok {
@@ -308,7 +308,7 @@ func (s *player) rootOf(id string) *turn {
 	return s.script.rootOf(t)
 }
 
-// rootOf is the last turn of the root session that was opened before t, or with
+// rootOf returns the last turn of the root session that was opened before t, or with
 // it: nested turns stand within one.
 func (s *script) rootOf(t *turn) (root *turn) {
 	for _, r := range s.roots {
@@ -338,8 +338,8 @@ func restoreMessage(text string, t *turn) channels.Message {
 	}
 }
 
-// messageText is what the model reads of a message: of one that was made again what it read
-// then.
+// messageText returns what the model reads of a message: of one that was made again what
+// it read then.
 func messageText(m channels.Message, files []string) string {
 	if id, ok := messages.ParseID(m.Event); ok && id.Kind == messages.Restored {
 		return m.Text

@@ -172,7 +172,7 @@ func (s *script) findInterruptions() {
 	}
 }
 
-// wasRetried says whether another attempt of the same step was made after the call.
+// wasRetried reports whether another attempt of the same step was made after the call.
 func (s *script) wasRetried(id string) bool {
 	c, err := costs.ParseCallID(id)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *script) wasRetried(id string) bool {
 	return s.requests[c.String()] != nil
 }
 
-// rebuildRequest is what a call asked, as it is made again from the transcript.
+// rebuildRequest returns what a call asked, as it is made again from the transcript.
 func (s *script) rebuildRequest(q *recording.Request) (llm.RequestTemplate, llm.Request, error) {
 	f := s.r.Frames[q.Template]
 	tail, err := q.TailMessages()
@@ -197,7 +197,7 @@ func (s *script) rebuildRequest(q *recording.Request) (llm.RequestTemplate, llm.
 	return f, f.Request(ms, q.MaxTokens, q.Session.MailboxToken()), nil
 }
 
-// isReplayable says whether an answer can be made again: those of turns, of queued
+// isReplayable reports whether an answer can be made again: those of turns, of queued
 // commands and of stops.
 func (s *script) isReplayable(d *recording.Delivery) bool {
 	if d.Turn != "" {

@@ -120,7 +120,7 @@ func (s *player) sendFile(ctx context.Context, c tools.Call) error {
 	return nil
 }
 
-// result is what a call gave, and when.
+// result returns what a call gave, and when.
 func (s *script) result(turn string, step int, call string) (res transcript.ToolResult, at time.Time, ok bool) {
 	for text, m := range s.messages {
 		id, ok := transcript.ParseMessageID(text)

@@ -7,7 +7,7 @@ import (
 
 const upperHex = "0123456789ABCDEF"
 
-// isLiteral says whether c stands as it is in a field.
+// isLiteral reports whether c stands as it is in a field.
 func isLiteral(c byte) bool { return c >= 0x21 && c <= 0x7E && c != ':' && c != '%' }
 
 // escape writes s as one field of a key. It refuses rather than shortens: two

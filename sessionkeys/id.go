@@ -13,7 +13,7 @@ import (
 // it, and it is unique for ever over all stores of one deployment.
 type SessionID string
 
-// NewSessionID is the id of a root session that starts at t: a ULID, so ids
+// NewSessionID returns the id of a root session that starts at t: a ULID, so ids
 // sort by their start to the millisecond. A time before 1970 counts as 1970: an
 // unset clock costs the order, not the session.
 func NewSessionID(t time.Time) SessionID {
@@ -21,28 +21,28 @@ func NewSessionID(t time.Time) SessionID {
 	return SessionID(ulid.MustNew(ms, rand.Reader).String())
 }
 
-// ChildID is the id of the child that a tool call of the parent's turn starts.
+// ChildID returns the id of the child that a tool call of the parent's turn starts.
 // It is a pure function of its arguments, so a replay after a crash finds the
 // child that it already made.
 func ChildID(parent SessionID, turn string, step int, toolCallID string) SessionID {
 	return SessionID("c-" + hashToken("session-child-v1\x00"+joinSized(parent, turn, step, toolCallID)))
 }
 
-// NestedTurn is the id of the turn that a tool call of another session's turn
+// NestedTurn returns the id of the turn that a tool call of another session's turn
 // opens in a child: as ChildID a pure function, so that a replay finds the turn
 // that it already opened.
 func NestedTurn(child SessionID, turn string, step int, toolCallID string) string {
 	return "t-" + hashToken("nested-turn-v1\x00"+joinSized(child, turn, step, toolCallID))
 }
 
-// FileID is the id of the answer by which a tool call of the session's turn sends a
+// FileID returns the id of the answer by which a tool call of the session's turn sends a
 // file: as ChildID a pure function, so that a call that runs again sends nothing
 // twice.
 func FileID(id SessionID, turn string, step int, toolCallID string) string {
 	return "f-" + hashToken("sent-file-v1\x00"+joinSized(id, turn, step, toolCallID))
 }
 
-// FileObject is the name under which an owner of the mailbox, by its fence, keeps
+// FileObject returns the name under which an owner of the mailbox, by its fence, keeps
 // the content of that file. No other owner writes it, however late.
 func FileObject(file string, epoch int64, nonce string) string {
 	b := appendSized(nil, file)
@@ -58,7 +58,7 @@ func joinSized(id SessionID, turn string, step int, toolCallID string) string {
 	return string(b)
 }
 
-// MailboxToken is the token of a child's own mailbox: siblings share a key, so
+// MailboxToken returns the token of a child's own mailbox: siblings share a key, so
 // it comes from the id.
 func (id SessionID) MailboxToken() string { return hashToken("session-id-v1\x00" + string(id)) }
 

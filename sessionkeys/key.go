@@ -51,7 +51,7 @@ const maxText = 4096
 // to route; trying again cannot help.
 var ErrInvalid = errors.New("invalid session key")
 
-// Kind says what sort of place a conversation is.
+// Kind describes what sort of place a conversation is.
 type Kind string
 
 // The kinds of places.
@@ -171,15 +171,15 @@ func checkMain(s string) error {
 	return err
 }
 
-// String is the text form: printable ASCII without spaces. With the ids that
+// String returns the text form: printable ASCII without spaces. With the ids that
 // the networks really give it has about a hundred bytes; hostile ones, in which
 // every byte is escaped, and eight levels of children stay below 3 KiB.
 func (k Key) String() string { return k.text }
 
-// IsZero says whether k is no key.
+// IsZero reports whether k is no key.
 func (k Key) IsZero() bool { return k.text == "" }
 
-// MarshalText is the text form, for JSON and logs.
+// MarshalText returns the text form, for JSON and logs.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.text), nil }
 
 // UnmarshalText reads the text form as Parse does; empty text is the zero Key.
@@ -196,7 +196,7 @@ func (k *Key) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Child is the key of a child that agent runs for k. Siblings share it: what
+// Child returns the key of a child that agent runs for k. Siblings share it: what
 // tells them apart is their [SessionID]. It returns ErrInvalid for a bad agent
 // name, for the zero Key, and for a child that would stand deeper than MaxDepth.
 func (k Key) Child(agent string) (Key, error) {
@@ -213,7 +213,7 @@ func (k Key) Child(agent string) (Key, error) {
 	return Key{"agent:" + agent + ":sub:" + strconv.Itoa(d) + ":" + k.text}, nil
 }
 
-// Parent is the key that k is a child of, and false for a main key.
+// Parent returns the key that k is a child of, and false for a main key.
 func (k Key) Parent() (Key, bool) {
 	if !strings.HasPrefix(k.text, "agent:") {
 		return Key{}, false
@@ -221,7 +221,7 @@ func (k Key) Parent() (Key, bool) {
 	return Key{strings.SplitN(k.text, ":", 5)[4]}, true
 }
 
-// Root is the main key at the top: k itself when it is no child.
+// Root returns the main key at the top: k itself when it is no child.
 func (k Key) Root() Key {
 	for {
 		p, ok := k.Parent()
@@ -232,7 +232,7 @@ func (k Key) Root() Key {
 	}
 }
 
-// Depth is how many parents stand above k. It is what the text says; rights
+// Depth returns how many parents stand above k. It is what the text says; rights
 // come from the session's row, never from here.
 func (k Key) Depth() int {
 	d := 0
@@ -242,7 +242,7 @@ func (k Key) Depth() int {
 	return d
 }
 
-// Agent is the name of the agent that answers at k.
+// Agent returns the name of the agent that answers at k.
 func (k Key) Agent() string {
 	if k.IsZero() {
 		return ""
@@ -253,7 +253,7 @@ func (k Key) Agent() string {
 	return k.text[:strings.IndexByte(k.text, ':')]
 }
 
-// Address is the place of the conversation at the top of k.
+// Address returns the place of the conversation at the top of k.
 func (k Key) Address() Address {
 	if k.IsZero() {
 		return Address{}
@@ -267,7 +267,7 @@ func (k Key) Address() Address {
 	return a
 }
 
-// Token is the first 128 bits of a hash of k as 32 lower-case hex digits: safe
+// Token returns the first 128 bits of a hash of k as 32 lower-case hex digits: safe
 // in subjects, file names and keys of other stores, and telling nothing of
 // whom it names.
 func (k Key) Token() string { return hashToken("session-key-v1\x00" + k.text) }

@@ -183,7 +183,7 @@ func (m *turnNode) openTurn(ctx context.Context, child sessions.Session, j job) 
 	return t, nil
 }
 
-// scopes is what the member's calls count for.
+// scopes returns what the member's calls count for.
 func (m *turnNode) scopes() []sessions.Scope {
 	var all []sessions.Scope
 	if m.tree.root.Scopes != nil {

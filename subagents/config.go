@@ -65,7 +65,7 @@ func (c Config) Defaults() Config {
 	return c
 }
 
-// Validate says what cannot work, all of it, joined. It is asked after Defaults.
+// Validate reports what cannot work, all of it, joined. It is asked after Defaults.
 func (c Config) Validate() error {
 	var ps problems.List
 	within := func(name string, n, minimum, limit int) {

@@ -43,7 +43,7 @@ func closingID(turn string) string {
 	return transcript.MessageID{Turn: turn, Kind: transcript.Closing}.String()
 }
 
-// answerOf is the words at the end of the turn, and how many model calls and calls
+// answerOf returns the words at the end of the turn, and how many model calls and calls
 // of tools led to them.
 func answerOf(ms []transcript.Message, turn string) (words string, answers, calls int) {
 	for _, m := range ms {

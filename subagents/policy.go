@@ -25,7 +25,7 @@ var sending = []string{"message", "message_send", files.SendName}
 // What a child at the last level has no use for; nothing lifts it. (U07)
 var leaf = []string{"sessions_list", "sessions_history", SpawnName, SendName}
 
-// permits says whether a child at depth may have the tool. What it does not
+// permits reports whether a child at depth may have the tool. What it does not
 // permit is neither shown to the child nor run for it: both ask the set that is
 // made by this. (TX14)
 func (c Config) permits(tool string, depth, maxDepth int) bool {
@@ -72,7 +72,7 @@ func parseRights(s sessions.Session) (r rights, err error) {
 	return r, nil
 }
 
-// childTools is what of the parent's tools a child may have.
+// childTools returns what of the parent's tools a child may have.
 func (m *turnNode) childTools() *tools.Set {
 	c := m.tree.runner.o.Config
 	return m.tools.Filter(func(name string) bool { return c.permits(name, m.depth+1, m.rights.MaxDepth) })

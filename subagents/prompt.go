@@ -20,7 +20,7 @@ var bootstrap = []string{"AGENTS.md", "TOOLS.md"}
 // maxNotes is how much of each is shown, in bytes.
 const maxNotes = 8 << 10
 
-// childPrompt is the system message of a child: short, and the same for all children
+// childPrompt returns the system message of a child: short, and the same for all children
 // of a workspace whose files do not change, so that providers can cache it.
 func (r *Runner) childPrompt(workspace string) []llm.SystemBlock {
 	text := strings.TrimSpace(childText)

@@ -35,7 +35,7 @@ type turnFacts struct {
 	Estimate bool   `json:"cost_is_estimate"`
 }
 
-// resultOf is the result of a turn that has ended. It is read from the store alone,
+// resultOf returns the result of a turn that has ended. It is read from the store alone,
 // so that it is the same whenever it is asked for.
 func (m *turnNode) resultOf(ctx context.Context, child sessions.Session, t sessions.Turn) (tools.Result, error) {
 	c, done := commitContext(ctx)

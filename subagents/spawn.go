@@ -17,7 +17,7 @@ import (
 	"parley/transcript"
 )
 
-// Tools is the tools of this package as a model sees them; none when c says that
+// Tools returns the tools of this package as a model sees them; none when c says that
 // there are no sub-agents. They do nothing until a Family binds them to a turn.
 func Tools(c Config) []tools.Tool {
 	c = c.Defaults()
@@ -208,7 +208,7 @@ func (m *turnNode) create(ctx context.Context, c tools.Call, id sessionkeys.Sess
 	}, nil
 }
 
-// planChild is the row of a new child, or why there is none.
+// planChild returns the row of a new child, or why there is none.
 func (m *turnNode) planChild(ctx context.Context, c tools.Call, id sessionkeys.SessionID, in spawnInput) (sessions.Session, error) {
 	r, cfg := m.tree.runner, m.tree.runner.o.Config
 	name := m.key.Agent()
@@ -244,7 +244,7 @@ func (m *turnNode) planChild(ctx context.Context, c tools.Call, id sessionkeys.S
 	}, nil
 }
 
-// grant is what the child may: never more than this member.
+// grant returns what the child may: never more than this member.
 func (m *turnNode) grant(ctx context.Context, id sessionkeys.SessionID, in spawnInput) (rights, error) {
 	cfg := m.tree.runner.o.Config
 	g := rights{
@@ -282,7 +282,7 @@ func (m *turnNode) grant(ctx context.Context, id sessionkeys.SessionID, in spawn
 // maxContext bounds the message that goes along with a task, in bytes.
 const maxContext = 8 << 10
 
-// firstMessage is what the child is told.
+// firstMessage returns what the child is told.
 func (m *turnNode) firstMessage(ctx context.Context, in spawnInput) (string, error) {
 	if in.Context != "last_turn" {
 		return in.Task, nil

@@ -140,13 +140,13 @@ func (r *Runner) Tree(root Root) *TurnTree {
 	return f
 }
 
-// Tools is the root's tools, with those of this package bound to the family.
+// Tools returns the root's tools, with those of this package bound to the family.
 func (f *TurnTree) Tools() *tools.Set { return f.top.boundTools() }
 
-// ChildrenCost is what the calls of children cost, as far as this take made them.
+// ChildrenCost returns what the calls of children cost, as far as this take made them.
 func (f *TurnTree) ChildrenCost() costs.Amount { return f.counts.totalCost() }
 
-// HasChildren says whether the family has a child, as far as this take knows.
+// HasChildren reports whether the family has a child, as far as this take knows.
 func (f *TurnTree) HasChildren() bool { return f.counts.hasChildren() }
 
 // turnNode is a running turn that may have children: the root's or a child's.
@@ -163,7 +163,7 @@ type turnNode struct {
 
 func (m *turnNode) boundTools() *tools.Set { return m.tools.Bind(spawnTool{m: m}, sendTool{m}) }
 
-// unfinishedError says that the turn cannot go on, not that the tool failed.
+// unfinishedError reports that the turn cannot go on, not that the tool failed.
 func unfinishedError(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, tools.ErrUnfinished, err)
 }

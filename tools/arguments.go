@@ -72,7 +72,7 @@ func DecodeArguments(raw string) (Arguments, error) {
 // JSON object, so there is nothing to show but the text itself.
 var ErrNotJSON = errors.New("the arguments are not valid JSON")
 
-// JSON is the canonical form: no white space, keys sorted, whole numbers
+// JSON returns the canonical form: no white space, keys sorted, whole numbers
 // without exponent or fraction.
 func (a Arguments) JSON() json.RawMessage { return json.RawMessage(a.String()) }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Kind says whether the same call may succeed later. (F24)
+// Kind decides whether the same call may succeed later. (F24)
 type Kind string
 
 // Kinds of errors.

@@ -40,7 +40,7 @@ func normalise(s string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(s))
 }
 
-// editDistance is how many letters must be added, removed or changed, or exchanged
+// editDistance returns how many letters must be added, removed or changed, or exchanged
 // with their neighbour, to turn a into b.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)

@@ -38,7 +38,7 @@ func Truncate(s string, limit int) string {
 	return kept + notice(len(kept))
 }
 
-// prefix is the longest prefix of s that has at most n bytes and ends between two
+// prefix returns the longest prefix of s that has at most n bytes and ends between two
 // characters.
 func prefix(s string, n int) string {
 	if len(s) <= n {

@@ -35,7 +35,7 @@ func ParseSchema(text json.RawMessage) (*Schema, error) {
 	return &Schema{&s, r}, nil
 }
 
-// Check says what is wrong with a, in a sentence for the model that names the
+// Check reports what is wrong with a, in a sentence for the model that names the
 // field, or returns nil. A key that differs from a property in case only is
 // refused also where the schema leaves other keys open.
 func (s *Schema) Check(a Arguments) error {

@@ -9,7 +9,7 @@ import (
 	"parley/llm"
 )
 
-// ErrUnknownTool says that the set has no such tool, or that it was taken out.
+// ErrUnknownTool means that the set has no such tool, or that it was taken out.
 var ErrUnknownTool = errors.New("unknown tool")
 
 // Set is the tools that one agent has, in order. It never changes, so it may be
@@ -50,7 +50,7 @@ func NewSet(ts ...Tool) (*Set, error) {
 	return setOf(all), nil
 }
 
-// setOf is the set of all, with their other names.
+// setOf returns the set of all, with their other names.
 func setOf(all []member) *Set {
 	s := &Set{tools: all, index: map[string]int{}}
 	for i, m := range all {
@@ -75,7 +75,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// Len is how many tools there are.
+// Len returns how many tools there are.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -83,7 +83,7 @@ func (s *Set) Len() int {
 	return len(s.tools)
 }
 
-// Definitions is what the model sees, in order. The caller owns the slice.
+// Definitions returns what the model sees, in order. The caller owns the slice.
 func (s *Set) Definitions() []llm.Definition {
 	if s.Len() == 0 {
 		return nil
@@ -122,7 +122,7 @@ type Checker interface {
 	Check(a Arguments) error
 }
 
-// Check says what is wrong with the arguments of a call, in a sentence for the
+// Check reports what is wrong with the arguments of a call, in a sentence for the
 // model, or returns nil: then the tool may be run with a.JSON(). It returns
 // ErrUnknownTool when the set has no such tool.
 func (s *Set) Check(name string, a Arguments) error {
@@ -139,7 +139,7 @@ func (s *Set) Check(name string, a Arguments) error {
 	return nil
 }
 
-// Filter is the set of those tools whose name fits; order is kept. The narrower
+// Filter returns the set of those tools whose name fits; order is kept. The narrower
 // set both hides and refuses the others.
 func (s *Set) Filter(fits func(name string) bool) *Set {
 	var kept []member

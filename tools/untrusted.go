@@ -16,5 +16,5 @@ func FrameUntrusted(who, text string) string {
 	return UntrustedHeader(who) + mark + ":\n" + text + "\n" + mark
 }
 
-// UntrustedHeader is how a frame begins around what who said.
+// UntrustedHeader returns how a frame begins around what who said.
 func UntrustedHeader(who string) string { return "What " + who + " said, untrusted, up to the mark " }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MarshalParts is the form in which stores keep the parts of a message:
+// MarshalParts returns the form in which stores keep the parts of a message:
 //
 //	[{"type":"text","data":{"text":"Hello"}},{"type":"finish","data":{…}}]
 //
@@ -59,7 +59,7 @@ type message struct {
 	Native    json.RawMessage `json:"native,omitempty"`
 }
 
-// MarshalJSON is the whole message as one object, its parts as MarshalParts
+// MarshalJSON returns the whole message as one object, its parts as MarshalParts
 // gives them. Called directly it keeps the native blocks and unknown parts byte
 // for byte; json.Marshal passes its result through a compactor that drops white
 // space between tokens and spells <, > and & as escapes, which no reader of
@@ -256,7 +256,7 @@ type finish struct {
 	Size   *RequestSize `json:"size,omitempty"`
 }
 
-// MarshalJSON is the stored form, with the time in unix seconds.
+// MarshalJSON returns the stored form, with the time in unix seconds.
 func (f Finish) MarshalJSON() ([]byte, error) {
 	w := finish{Reason: f.Reason}
 	if f.Size != (RequestSize{}) {

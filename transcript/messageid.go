@@ -28,7 +28,7 @@ type MessageID struct {
 	Reason string // Voice: why the note has no words; empty: it has
 }
 
-// MessageKind says what a message is to its turn.
+// MessageKind describes what a message is to its turn.
 type MessageKind string
 
 // The kinds of messages.

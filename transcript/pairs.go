@@ -10,7 +10,7 @@ import (
 // ErrUnpaired is the kind of every error of Check.
 var ErrUnpaired = errors.New("tool calls and results do not pair")
 
-// Check says whether every tool call has exactly one result and every result
+// Check reports whether every tool call has exactly one result and every result
 // its call, adjacent: the results of an assistant message stand in the tool
 // messages that directly follow it, in any order, in one message or several.
 // Ids must be there and differ within the batch; another batch may use them
@@ -30,7 +30,7 @@ func Check(ms []Message) error {
 	return nil
 }
 
-// batchEnd is the index after the tool messages that directly follow ms[i].
+// batchEnd returns the index after the tool messages that directly follow ms[i].
 func batchEnd(ms []Message, i int) int {
 	end := i + 1
 	for end < len(ms) && ms[end].Role == Tool {
@@ -196,7 +196,7 @@ func withoutParts(m Message, drop func(Part) bool) Message {
 	return m
 }
 
-// isEmpty says that m holds nothing that a model could read.
+// isEmpty reports whether m holds nothing that a model could read.
 func isEmpty(m Message) bool {
 	if m.Native != nil {
 		return false

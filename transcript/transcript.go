@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Role says whose words a message holds.
+// Role describes whose words a message holds.
 type Role string
 
 // The roles. The system message of a request is never stored: it is built for each
@@ -177,7 +177,7 @@ func (ImageURL) partType() string   { return "image_url" }
 func (Overlay) partType() string    { return "overlay" }
 func (u Unknown) partType() string  { return u.Type }
 
-// FinishReason says why an assistant message, or the whole turn, ended.
+// FinishReason describes why an assistant message, or the whole turn, ended.
 type FinishReason string
 
 // Why a message or a turn ended.

@@ -69,7 +69,7 @@ func Cluster(t testing.TB, n int) *Nodes {
 	return c
 }
 
-// URL is the addresses of all servers, as broker.Options.URL takes them.
+// URL returns the addresses of all servers, as broker.Options.URL takes them.
 func (c *Nodes) URL() string {
 	urls := make([]string, len(c.nodes))
 	for i := range c.nodes {
@@ -78,10 +78,10 @@ func (c *Nodes) URL() string {
 	return strings.Join(urls, ",")
 }
 
-// URLOf is the address of one server.
+// URLOf returns the address of one server.
 func (c *Nodes) URLOf(i int) string { return "nats://127.0.0.1:" + strconv.Itoa(c.nodes[i].port) }
 
-// Len is how many servers there are, running or not.
+// Len returns how many servers there are, running or not.
 func (c *Nodes) Len() int { return len(c.nodes) }
 
 // PIDs are the processes of the servers that run.
@@ -124,7 +124,7 @@ func (c *Nodes) Pause(i int) {
 	}
 }
 
-// isStopped says whether each thread of a process stands still: the signal reaches
+// isStopped reports whether each thread of a process stands still: the signal reaches
 // one that runs on another processor a moment later.
 func isStopped(pid int) bool {
 	states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

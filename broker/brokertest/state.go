@@ -46,7 +46,7 @@ func (c *Nodes) AwaitHealthy() {
 	})
 }
 
-// Leader is the server that leads a stream, such as INBOUND; it waits for one.
+// Leader returns the server that leads a stream, such as INBOUND; it waits for one.
 func (c *Nodes) Leader(stream string) int {
 	c.t.Helper()
 	leader := -1
@@ -69,7 +69,7 @@ func (c *Nodes) Leader(stream string) int {
 	return leader
 }
 
-// leaderSeenBy is the name of the stream's leader as server i sees it.
+// leaderSeenBy returns the name of the stream's leader as server i sees it.
 func (c *Nodes) leaderSeenBy(i int, stream string) string {
 	var v struct {
 		Accounts []struct {

@@ -102,7 +102,7 @@ func runError(ctx context.Context, err error) error {
 	return &exitError{exitFailed, fmt.Errorf("parley: %w", err)}
 }
 
-// isTerminal says whether stream is one that a person sits at.
+// isTerminal reports whether stream is one that a person sits at.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())

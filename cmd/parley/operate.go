@@ -74,7 +74,7 @@ func (e *usageError) Unwrap() error { return e.error }
 
 var errOff = errors.New("parley: admin.socket is off in the configuration, so the gateway cannot be asked")
 
-// paths is where the gateway is.
+// paths returns where the gateway is.
 func (o *operator) paths() (configs.Paths, error) {
 	if o.state == "" {
 		place, err := configs.LoadPaths(o.config, o.getenv)

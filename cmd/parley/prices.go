@@ -86,7 +86,7 @@ func printPrices(to io.Writer, rows []prices.Row) error {
 	return t.print(to)
 }
 
-// printUnpriced says which configured models have no price.
+// printUnpriced reports which configured models have no price.
 func printUnpriced(to io.Writer, us []gateway.Unpriced) error {
 	for _, u := range us {
 		what := "counted, but not in the sums"

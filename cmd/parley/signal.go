@@ -12,7 +12,7 @@ import (
 // networkSignal is what the gateway calls the network.
 const networkSignal = "signal"
 
-// signalCommand is what an operator does with a Signal account while the gateway runs,
+// signalCommand returns what an operator does with a Signal account while the gateway runs,
 // through whose signal-cli it goes: another one would wait for the account's lock for
 // ever.
 func signalCommand(p program) *cobra.Command {
@@ -60,7 +60,7 @@ func signalGroupsCommand(p program) *cobra.Command {
 	}), &channel)
 }
 
-// membershipText is what the account is in a group.
+// membershipText returns what the account is in a group.
 func membershipText(g admin.Group) string {
 	switch {
 	case g.Member:

@@ -63,7 +63,7 @@ func (h *signalSim) close() error {
 	return errors.Join(h.world.Close(), os.RemoveAll(h.dir))
 }
 
-// signalCLICommand is the simulated signal-cli as a process. Its arguments are
+// signalCLICommand returns the simulated signal-cli as a process. Its arguments are
 // signal-cli's own, but for the first.
 func signalCLICommand(p program) *cobra.Command {
 	return &cobra.Command{
@@ -100,7 +100,7 @@ its keys.`,
 
 var errSignalCLI = errors.New("the simulated signal-cli has ended")
 
-// signalCLIArgs is the command that runs the simulated signal-cli of a world: this
+// signalCLIArgs returns the command that runs the simulated signal-cli of a world: this
 // program.
 func signalCLIArgs(world string) []string {
 	self, err := os.Executable()
@@ -110,7 +110,7 @@ func signalCLIArgs(world string) []string {
 	return []string{self, "sim", "signal-cli", "--world", world}
 }
 
-// signalCLIFolder is where the simulated signal-cli of a world keeps its state
+// signalCLIFolder returns where the simulated signal-cli of a world keeps its state
 // unless it is told.
 func signalCLIFolder(world string) string {
 	cache, err := os.UserCacheDir()

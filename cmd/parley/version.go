@@ -36,7 +36,7 @@ func versionCommand(p program) *cobra.Command {
 	return c
 }
 
-// version is what the build was made from; "dev" when nobody said.
+// version returns what the build was made from; "dev" when nobody said.
 func version() string {
 	if b, ok := debug.ReadBuildInfo(); ok && release == "" && b.Main.Version != "(devel)" {
 		return cmp.Or(b.Main.Version, "dev")
@@ -44,7 +44,7 @@ func version() string {
 	return cmp.Or(release, "dev")
 }
 
-// buildCommit is the commit.
+// buildCommit returns the commit.
 func buildCommit() string {
 	if b, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, s := range b.Settings {

@@ -10,7 +10,7 @@ import (
 // formatTime is t where the operator is, with the zone.
 func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-// formatAgo is how long before now t was, to two units.
+// formatAgo returns how long before now t was, to two units.
 func formatAgo(now, t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -54,7 +54,7 @@ func plural[N int | int64 | uint64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// sanitize is a text that others chose without what a terminal would obey; on
+// sanitize returns a text that others chose without what a terminal would obey; on
 // one line.
 func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -78,10 +78,10 @@ func transcribe(messages []transcript.Message, first, limit int) (text string, l
 	return b.String(), last
 }
 
-// toolName is a tool's name as the model wrote it: there may be no such tool.
+// toolName returns a tool's name as the model wrote it: there may be no such tool.
 func toolName(s string) string { return tools.Truncate(s, maxLabel) }
 
-// plainText is one message in plain text, without what the model thought.
+// plainText returns one message in plain text, without what the model thought.
 func plainText(m transcript.Message) string {
 	lines := []string{}
 	for _, p := range m.Parts {

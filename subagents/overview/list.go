@@ -68,7 +68,7 @@ func sessionLine(s sessions.Session, a Activity) string {
 	return text + fmt.Sprintf(", %s, %s, %s", plural(s.Messages, "message"), s.Own.Display(), s.Subtree.Display())
 }
 
-// cleanTitle is a title that a model gave: on one line, and not too long.
+// cleanTitle returns a title that a model gave: on one line, and not too long.
 func cleanTitle(title string) string {
 	if len(title) > maxLabel {
 		title = strings.ToValidUTF8(title[:maxLabel], "") + "…"

@@ -43,12 +43,12 @@ type Agent struct {
 // Options say what the tools look at. Store and Model are required.
 type Options struct {
 	Store Reader
-	// Model is which model answers in a session, as provider/model.
+	// Model returns which model answers in a session, as provider/model.
 	Model func(s sessions.Session) string
 	// Agents are those that a session may start, in the order to show them; nil:
 	// nobody may start any.
 	Agents func(s sessions.Session) []Agent
-	// Left says what a session may still spend in a turn, in a line for the model;
+	// Left returns what a session may still spend in a turn, in a line for the model;
 	// "" when nothing limits it. nil: not known.
 	Left func(ctx context.Context, s sessions.Session, turn string) (string, error)
 	// Log hears why something could not be read: the model is only told that it
@@ -56,7 +56,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// State says what a session does at present.
+// State describes what a session does at present.
 type State string
 
 // States of a session.
@@ -99,7 +99,7 @@ func ActivityOf(turns []sessions.Turn) Activity {
 	return a
 }
 
-// Duration is how long the session has worked, until now at most.
+// Duration returns how long the session has worked, until now at most.
 func (a Activity) Duration(now time.Time) time.Duration {
 	switch a.State {
 	case Fresh:

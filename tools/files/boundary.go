@@ -84,7 +84,7 @@ func (b *boundary) locate(workspace, path string) (place, error) {
 	return place{}, errNotAllowed
 }
 
-// cleanPath is the absolute form of a path that is written relative to a workspace
+// cleanPath returns the absolute form of a path that is written relative to a workspace
 // or absolute; ok is false where it is none. It looks at the text alone.
 func cleanPath(workspace, path string) (abs string, ok bool) {
 	if !isWellFormed(path) || !filepath.IsAbs(workspace) {
@@ -96,7 +96,7 @@ func cleanPath(workspace, path string) (abs string, ok bool) {
 	return filepath.Join(workspace, path), true
 }
 
-// isWellFormed says that path is a path and nothing that another program would
+// isWellFormed reports whether path is a path and nothing that another program would
 // read something else into.
 func isWellFormed(path string) bool {
 	return path != "" && len(path) <= maxPath && utf8.ValidString(path) &&
@@ -106,7 +106,7 @@ func isWellFormed(path string) bool {
 		!strings.HasPrefix(strings.ToLower(path), "file:")
 }
 
-// isWithin says that abs is dir or below it; both are clean.
+// isWithin reports whether abs is dir or below it; both are clean.
 func isWithin(dir, abs string) bool {
 	return abs == dir || strings.HasPrefix(abs, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -131,7 +131,7 @@ func (b *boundary) open(p place, flags int) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// allows says that the real place of an open file is known and not denied.
+// allows reports whether the real place of an open file is known and not denied.
 func (p place) allows(f *os.File, info fs.FileInfo, abs string) bool {
 	path, ok := realPath(f, info, abs)
 	return ok && !p.denied.contains(path)
@@ -161,7 +161,7 @@ func (p place) missingError() error {
 	}
 }
 
-// isRegular says that f, of which info was read after it was opened, is a plain
+// isRegular reports whether f, of which info was read after it was opened, is a plain
 // file that has no other name.
 //
 // That it has one name only is not enough: a file outside that was opened

@@ -10,7 +10,7 @@ import (
 	"parley/problems"
 )
 
-// Config says what the file tools may reach. The workspace of the session is
+// Config sets what the file tools may reach. The workspace of the session is
 // always a root; it comes with each call. The zero Config is the workspace and
 // nothing else.
 type Config struct {
@@ -54,7 +54,7 @@ func (c Config) Defaults() Config {
 	return c
 }
 
-// Validate says what is wrong with c: a problems.List, with paths as denied[0].
+// Validate reports what is wrong with c: a problems.List, with paths as denied[0].
 func (c Config) Validate() error {
 	var ps problems.List
 	for i, p := range c.Denied {

@@ -33,7 +33,7 @@ func (p place) enter(root *os.Root, rel, abs string) (folder, error) {
 	return folder{dir, abs, is}, nil
 }
 
-// realPath is the real path of an open folder.
+// realPath returns the real path of an open folder.
 func (p place) realPath(dir *os.Root, abs string) (path string, ok bool) {
 	f, err := dir.OpenFile(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f folder) sync() error {
 	return nil
 }
 
-// relativeTo is the path of abs from dir; ok is false where it is not below it.
+// relativeTo returns the path of abs from dir; ok is false where it is not below it.
 func relativeTo(dir, abs string) (rel string, ok bool) {
 	if !isWithin(dir, abs) {
 		return "", false

@@ -6,8 +6,8 @@ import (
 	"parley/tools"
 )
 
-// untrustedResult is a result that holds text of files or their names, which anybody may have
-// written: framed as untrusted, exactly as it is, and note, the tool's own word,
+// untrustedResult returns a result that holds text of files or their names, which anybody
+// may have written: framed as untrusted, exactly as it is, and note, the tool's own word,
 // behind the frame, where no file can write one. Without text there is only the note.
 func untrustedResult(who, text, note string) tools.Result {
 	if text == "" {

@@ -66,10 +66,10 @@ func (a *answer) add(line string) error {
 	return nil
 }
 
-// content is what was collected, without the last line end.
+// content returns what was collected, without the last line end.
 func (a *answer) content() string { return strings.TrimSuffix(a.text.String(), "\n") }
 
-// result is the answer of a search that ended with err, framed as the words of who,
+// result returns the answer of a search that ended with err, framed as the words of who,
 // with the notes behind it.
 func (a *answer) result(who, nothing string, err error, notes ...string) (tools.Result, error) {
 	note, err := limitNote(err)

@@ -209,12 +209,12 @@ func (g *grepper) result(err error) (tools.Result, error) {
 	return g.out.result(theFiles, nothing, err, long)
 }
 
-// formatLine is a line as grep -n writes it, shortened.
+// formatLine returns a line as grep -n writes it, shortened.
 func formatLine(name string, mark byte, n int, line []byte) string {
 	return fmt.Sprintf("%s%c%d%c%s", name, mark, n, mark, shortenLine(line, maxShown))
 }
 
-// shortenLine is at most n bytes of a line as text, and a mark where it goes on.
+// shortenLine returns at most n bytes of a line as text, and a mark where it goes on.
 func shortenLine(line []byte, n int) string {
 	if len(line) <= n {
 		return strings.ToValidUTF8(string(line), "\uFFFD")

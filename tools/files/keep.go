@@ -88,7 +88,7 @@ func (w *writer) keep(ctx context.Context, t target, temp string, r io.Reader) (
 	return "", errNoName
 }
 
-// hasContentOf says whether what has the name is a plain file with the bytes of f.
+// hasContentOf reports whether what has the name is a plain file with the bytes of f.
 func (w *writer) hasContentOf(t target, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil || !t.info.Mode().IsRegular() || t.info.Size() != mine.Size() {
@@ -120,7 +120,7 @@ func sameBytes(a, b io.Reader) bool {
 	}
 }
 
-// numberedName is the name for the n-th try.
+// numberedName returns the name for the n-th try.
 func numberedName(name string, n int) string {
 	if n == 1 {
 		return name

@@ -26,7 +26,7 @@ func (l *lineReader) reset(r io.Reader) {
 	l.n = 0
 }
 
-// next is the next line without its end, good until the next call; cut says
+// next returns the next line without its end, good until the next call; cut says
 // that it is only the beginning. The error is io.EOF at the end of the file, and
 // the cause of ctx when that ends.
 func (l *lineReader) next(ctx context.Context) (line []byte, cut bool, err error) {

@@ -90,7 +90,7 @@ func describe(info fs.FileInfo, name string) string {
 	return fmt.Sprintf("%-5s %10s  %s", kind, size, quoteName(name))
 }
 
-// quoteName is a name on one line, whatever it is made of.
+// quoteName returns a name on one line, whatever it is made of.
 func quoteName(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return strconv.Quote(name)

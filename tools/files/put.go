@@ -58,7 +58,7 @@ func (t target) writeTemp(temp string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkUnchanged says that what has the name is what was looked at.
+// checkUnchanged reports that what has the name is what was looked at.
 func (t target) checkUnchanged() error {
 	now, err := t.lstat()
 	if err != nil {
@@ -76,7 +76,7 @@ func (t target) checkUnchanged() error {
 	return nil
 }
 
-// checkWritable says that what has the name is a plain file that its owner may write.
+// checkWritable reports that what has the name is a plain file that its owner may write.
 func (t target) checkWritable() error {
 	switch {
 	case !t.info.Mode().IsRegular():

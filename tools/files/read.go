@@ -101,7 +101,7 @@ func sniff(f *os.File) ([]byte, error) {
 	return head[:n], err
 }
 
-// isBinary says that the beginning of a file is not text: it holds a zero byte,
+// isBinary reports whether the beginning of a file is not text: it holds a zero byte,
 // or more than a few bytes that are not UTF-8.
 func isBinary(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {

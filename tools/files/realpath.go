@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// realPath is where f really is: as the kernel names the descriptor, or, where
+// realPath returns where f really is: as the kernel names the descriptor, or, where
 // there is no /proc, as the path resolves now, if that is still the same file.
 // ok is false when neither can be told.
 func realPath(f *os.File, info fs.FileInfo, abs string) (path string, ok bool) {
@@ -27,7 +27,7 @@ func resolvedPath(info fs.FileInfo, abs string) (path string, ok bool) {
 	return path, err == nil && os.SameFile(now, info)
 }
 
-// isLinked says that the name by which f was opened is still there. The kernel
+// isLinked reports whether the name by which f was opened is still there. The kernel
 // marks one that is gone; a file that really ends so is taken for one, too.
 //
 // What takes a name's place counts the names of the file that had it first, and

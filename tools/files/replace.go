@@ -44,7 +44,7 @@ func toUnixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 // shownLines is how many places an answer names.
 const shownLines = 5
 
-// occurrences is where old begins in text: all that are replaced together, or,
+// occurrences returns where old begins in text: all that are replaced together, or,
 // to tell whether there is one only, the first few, also such that overlap.
 func occurrences(text, old string, all bool) []int {
 	step := 1
@@ -63,7 +63,7 @@ func occurrences(text, old string, all bool) []int {
 	return at
 }
 
-// lineNumbers is the lines, from 1, on which the ascending offsets are.
+// lineNumbers returns the lines, from 1, on which the ascending offsets are.
 func lineNumbers(text string, at []int) []int {
 	out := make([]int, len(at))
 	line, from := 1, 0
@@ -86,7 +86,7 @@ func lineList(lines []int) string {
 	return text
 }
 
-// explainNotFound says where to look: the lines that are like the first of old but for
+// explainNotFound reports where to look: the lines that are like the first of old but for
 // white space.
 func explainNotFound(text, old string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(old), "\n")

@@ -70,7 +70,7 @@ func (s searcher) withTimeout(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, s.timeout, errSlow)
 }
 
-// limitNote is the note about a search that ended with err. What is no limit of
+// limitNote returns the note about a search that ended with err. What is no limit of
 // a search is an error still.
 func limitNote(err error) (note string, _ error) {
 	switch {
@@ -113,7 +113,7 @@ func (b *boundary) openFolder(workspace, path string) (place, folder, error) {
 
 var errNoDirectory = tools.Errorf(tools.Permanent, "the path is a file, not a folder")
 
-// name is how an answer calls abs: as the model would have to.
+// name returns how an answer calls abs: as the model would have to.
 func name(workspace, abs string) string {
 	if rel, ok := relativeTo(filepath.Clean(workspace), abs); ok {
 		return quoteName(rel)

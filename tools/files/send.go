@@ -31,11 +31,11 @@ type Outfile struct {
 
 // Chat is where the files of one turn go: always the chat that the turn answers.
 type Chat interface {
-	// SizeLimit is how many bytes a file may have there; known is false when that
+	// SizeLimit returns how many bytes a file may have there; known is false when that
 	// cannot be told here. 0 and known: no files can be sent there.
 	SizeLimit() (limit int64, known bool)
-	// FindSent is what a call sent when it came before; false: nothing. Its errors, and
-	// those of Send, say that the turn cannot go on when they wrap
+	// FindSent returns what a call sent when it came before; false: nothing. Its errors,
+	// and those of Send, say that the turn cannot go on when they wrap
 	// tools.ErrUnfinished.
 	FindSent(ctx context.Context, c tools.Call) (f Outfile, ok bool, err error)
 	// Send takes the file of a call on its way and says what is sent. It is
@@ -43,7 +43,7 @@ type Chat interface {
 	Send(ctx context.Context, c tools.Call, f Outfile, content io.Reader, limit int64) (Outfile, error)
 }
 
-// ErrTooLarge says that a file has more bytes than it may.
+// ErrTooLarge means that a file has more bytes than it may.
 var ErrTooLarge = errors.New("the file is too large")
 
 // ErrEmpty is the refusal of a file without content: not every network takes one.
@@ -75,11 +75,11 @@ func NewSender(c Config) (*Sender, error) {
 	return s, err
 }
 
-// Tool is the tool as a model sees it. It sends nothing until For binds it to a
+// Tool returns the tool as a model sees it. It sends nothing until For binds it to a
 // turn.
 func (s *Sender) Tool() tools.Tool { return s.tool }
 
-// Bind is the tool for one turn, which has sent some files already. One goroutine
+// Bind returns the tool for one turn, which has sent some files already. One goroutine
 // uses it at a time.
 func (s *Sender) Bind(c Chat, sent int) tools.Tool {
 	t, err := s.bind(c, sent)
@@ -190,7 +190,7 @@ func tooLarge(limit int64) error {
 	return tools.Errorf(tools.Permanent, "the file is too large: at most %d bytes can be sent here; make it smaller, or send it in pieces", limit)
 }
 
-// displayName is the last name of a path as people see it: without what is not
+// displayName returns the last name of a path as people see it: without what is not
 // seen, by which one name can look like another.
 func displayName(rel string) string {
 	name := strings.Map(func(r rune) rune {
@@ -202,7 +202,7 @@ func displayName(rel string) string {
 	return cmp.Or(strings.TrimSpace(name), "file")
 }
 
-// mimeType is the MIME type of a file, by its name or else by how it begins.
+// mimeType returns the MIME type of a file, by its name or else by how it begins.
 func mimeType(rel string, head []byte) string {
 	if t := mime.TypeByExtension(filepath.Ext(rel)); t != "" {
 		return t

@@ -59,7 +59,7 @@ func (w *writer) openTarget(workspace, path string, parents bool) (target, error
 	return t, nil
 }
 
-// checkRealPath says whether what really is to be changed may be: it is below the real
+// checkRealPath reports whether what really is to be changed may be: it is below the real
 // root, not denied, and of the category that the text of the path suggests.
 func (w *writer) checkRealPath(p place, home, is string) error {
 	rel, ok := relativeTo(home, is)
@@ -72,7 +72,7 @@ func (w *writer) checkRealPath(p place, home, is string) error {
 	return nil
 }
 
-// lstat is what has the name now, nil for nothing. A link is not followed.
+// lstat returns what has the name now, nil for nothing. A link is not followed.
 func (t target) lstat() (fs.FileInfo, error) {
 	info, err := t.Lstat(t.name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// isSensitive says that a path leads to what something else believes or runs later:
+// isSensitive reports whether a path leads to what something else believes or runs later:
 // a shell that starts, a version control hook, an editor, another agent. It
 // judges every name of rel, which is below a root and clean.
 func (w *writer) isSensitive(rel string) bool {
@@ -21,9 +21,9 @@ func (w *writer) isSensitive(rel string) bool {
 	return false
 }
 
-// foldName is one spelling for all that a file system, or the program that reads the file,
-// may take for the same name: some do not tell cases or full-width letters apart, some
-// pass over characters that nobody sees, or over dots and spaces at the end.
+// foldName returns one spelling for all that a file system, or the program that reads the
+// file, may take for the same name: some do not tell cases or full-width letters apart,
+// some pass over characters that nobody sees, or over dots and spaces at the end.
 func foldName(name string) string {
 	name = strings.ToLower(strings.ToUpper(norm.NFKC.String(strings.Map(dropInvisible, name))))
 	return strings.TrimRight(name, ". ")

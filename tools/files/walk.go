@@ -79,7 +79,7 @@ func (w *walker) descend(ctx context.Context, dir folder, entry string, info fs.
 	return w.walk(ctx, sub, filepath.Join(rel, entry), depth+1)
 }
 
-// readNames is what can be read of a folder, at most so many names, sorted.
+// readNames returns what can be read of a folder, at most so many names, sorted.
 func readNames(dir folder, limit int) []string {
 	f, err := dir.OpenFile(".", os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {

@@ -178,7 +178,8 @@ func (c *conversation) enterLine(ctx context.Context, line string) (quit bool, e
 	return false, nil
 }
 
-// voiceNote is a voice note in which the words are said, about as fast as people speak.
+// voiceNote returns a voice note in which the words are said, about as fast as people
+// speak.
 func voiceNote(words string) []byte {
 	return model.Voice(words, time.Second+time.Duration(len(strings.Fields(words)))*400*time.Millisecond)
 }

@@ -8,7 +8,7 @@ import (
 	"parley/gateway/commands"
 )
 
-// showSubagent says that a sub-agent began or has ended.
+// showSubagent announces that a sub-agent began or has ended.
 func (c *conversation) showSubagent(h gateway.Subagent) {
 	where := strings.Repeat("   ", max(h.Depth, 1))
 	if !h.Ended {

@@ -14,7 +14,7 @@ type network interface {
 	Listen() error
 	Run(ctx context.Context) error
 	Close() error
-	// config is how a gateway with its state in dir reaches it, once it listens.
+	// config returns how a gateway with its state in dir reaches it, once it listens.
 	config(dir string) settings.ChannelsConfig
 	// say lets somebody of people write to the bot, or into the group; or speak, in a
 	// voice note, when there is one.

@@ -94,7 +94,7 @@ func (n signalNetwork) converse(ctx context.Context, c *conversation, typed <-ch
 	return converse(ctx, c, typed, n.Watch, fromSignal)
 }
 
-// fromSignal is what people see of something that happens, if it is a message.
+// fromSignal returns what people see of something that happens, if it is a message.
 func fromSignal(h signal.Happening) (shownMessage, bool) {
 	id := h.Timestamp
 	if h.Kind == "edited" {

@@ -94,7 +94,7 @@ var (
 	slackEscapes = regexp.MustCompile(`\\([[:punct:]])`)
 )
 
-// fromSlack is what people see of something that happens, if it is a message.
+// fromSlack returns what people see of something that happens, if it is a message.
 func fromSlack(h slack.Happening) (shownMessage, bool) {
 	s := shownMessage{chat: h.Channel, id: h.TS, text: slackEscapes.ReplaceAllString(slackText.Replace(h.Text), "$1"), edited: h.Kind != "posted"}
 	return s, h.Kind == "posted" || h.Kind == "edited" || h.Kind == "streamed"

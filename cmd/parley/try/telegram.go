@@ -71,7 +71,7 @@ func (n telegramNetwork) converse(ctx context.Context, c *conversation, typed <-
 	return converse(ctx, c, typed, n.Watch, fromTelegram)
 }
 
-// fromTelegram is what people see of something that happens, if it is a message.
+// fromTelegram returns what people see of something that happens, if it is a message.
 func fromTelegram(h telegram.Happening) (shownMessage, bool) {
 	s := shownMessage{
 		chat: strconv.FormatInt(h.ChatID, 10), id: strconv.FormatInt(h.MessageID, 10), text: h.Text, edited: h.Kind == "edited",

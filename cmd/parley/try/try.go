@@ -33,7 +33,7 @@ type Options struct {
 	Pace     time.Duration // between the demonstration model's words
 	Logger   *slog.Logger
 	Version  string
-	// SignalCLI is the command that runs signal-cli of a simulated world at a URL;
+	// SignalCLI returns the command that runs signal-cli of a simulated world at a URL;
 	// for Channel signal only. Arguments of signal-cli are put behind it.
 	SignalCLI func(world string) []string
 	// PDFExtractor is as that of the gateway's options.

@@ -66,7 +66,7 @@ var (
 	command = regexp.MustCompile(`(?i)^/[a-z0-9_]+@` + botUsername + `(?:$|[^a-z0-9_])`)
 )
 
-// isForBot says whether a text in a group is for the bot, as people's programs
+// isForBot reports whether a text in a group is for the bot, as people's programs
 // mark it.
 func isForBot(text string) bool { return mention.MatchString(text) || command.MatchString(text) }
 

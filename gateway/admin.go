@@ -14,7 +14,7 @@ import (
 	"parley/gateway/settings"
 )
 
-// AdminSocket is the path of the operator's socket, or "" when there is none.
+// AdminSocket returns the path of the operator's socket, or "" when there is none.
 // It is known once Started is closed.
 func (g *Gateway) AdminSocket() string {
 	select {
@@ -59,7 +59,7 @@ func (g *Gateway) linkedAccounts() map[string]admin.NamedAccount {
 	return all
 }
 
-// totalSize is the bytes of those files that are there.
+// totalSize returns the bytes of those files that are there.
 func totalSize(files ...string) (sum int64, err error) {
 	for _, f := range files {
 		info, err := os.Stat(f)

@@ -184,7 +184,7 @@ func (f *channelRunners) receive(ctx context.Context, c channels.Channel, broke 
 	broke(fmt.Errorf("%s: %w", c.Name(), err))
 }
 
-// usesWebhook says whether the network brings what is said to a webhook.
+// usesWebhook reports whether the network brings what is said to a webhook.
 func usesWebhook(c channels.Channel) bool {
 	h, ok := c.(channels.WebhookReceiver)
 	if !ok {

@@ -138,7 +138,7 @@ func (g *Gateway) Reload() {
 	g.prices.Reload()
 }
 
-// OpsAddr is where the operator's listener is, host:port, or "" when there is
+// OpsAddr returns where the operator's listener is, host:port, or "" when there is
 // none. It is known once Started is closed.
 func (g *Gateway) OpsAddr() string {
 	select {
@@ -149,7 +149,7 @@ func (g *Gateway) OpsAddr() string {
 	}
 }
 
-// WebhooksAddr is where networks bring their events, host:port, or "" when there
+// WebhooksAddr returns where networks bring their events, host:port, or "" when there
 // is no such listener. It is known once Started is closed.
 func (g *Gateway) WebhooksAddr() string {
 	select {

@@ -27,7 +27,7 @@ func limitsOf(c settings.Config) (budgets.Limits, error) {
 	return l, nil
 }
 
-// familiesOf says which part of the price list holds for a provider.
+// familiesOf returns which part of the price list holds for a provider.
 func familiesOf(c settings.Config) map[string]string {
 	m := map[string]string{}
 	for name, p := range c.Providers {
@@ -55,7 +55,7 @@ type Unpriced struct {
 	Refused      bool   // a budget applies, so they are refused
 }
 
-// ConfigPath is the place in the configuration that names the model.
+// ConfigPath returns the place in the configuration that names the model.
 func (u Unpriced) ConfigPath() string {
 	if u.Agent == "" {
 		return "transcription"
@@ -63,7 +63,7 @@ func (u Unpriced) ConfigPath() string {
 	return "agents." + u.Agent
 }
 
-// Remedy says how the model gets a price.
+// Remedy returns how the model gets a price.
 func (u Unpriced) Remedy() string {
 	if u.Agent == "" {
 		return "give transcription.price_per_minute"

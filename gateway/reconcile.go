@@ -251,7 +251,7 @@ func unseenAbove(ctx context.Context, b *broker.Broker, touched map[string]uint6
 	return found, errors.Join(failed, err)
 }
 
-// newestUnseen is the newest message of the mailbox above after that says whose it is;
+// newestUnseen returns the newest message of the mailbox above after that says whose it is;
 // the zero value when none does. The mailbox's last message is at last.
 func newestUnseen(ctx context.Context, b *broker.Broker, token string, after, last uint64) (unseenMailbox, error) {
 	// Mostly it is the last one. The others are read only where that is not ours,

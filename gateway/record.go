@@ -9,7 +9,7 @@ import (
 	"parley/sessions"
 )
 
-// recordingSource is what sessions are exported by.
+// recordingSource returns what sessions are exported by.
 func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recording.Source {
 	return &recording.Source{
 		Store: store, Log: b, Version: g.o.Version, TurnID: worker.TurnID, Redact: g.redactor.Clean, Now: g.o.Now, Price: g.prices.Price,

@@ -36,7 +36,7 @@ func secretsOf(c settings.Config) (all []string) {
 	return all
 }
 
-// userinfo is what a URL says of who asks: a password, or a user who is a token and
+// userinfo returns what a URL says of who asks: a password, or a user who is a token and
 // has none. Both as they are and as they stand there.
 func userinfo(s string) []string {
 	u, err := url.Parse(s)

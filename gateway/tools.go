@@ -70,7 +70,7 @@ func (g *Gateway) builtinTools(store sessions.Store, handler *commands.Handler) 
 	return tools.NewSet(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents))...)
 }
 
-// outgoingFiles is how turns send files into their chats.
+// outgoingFiles returns how turns send files into their chats.
 func (g *Gateway) outgoingFiles(b worker.FileStore) (*worker.Files, error) {
 	s, err := files.NewSender(g.cfg.Files)
 	if err != nil {

@@ -80,7 +80,7 @@ func (g *Gateway) wire() error {
 	return nil
 }
 
-// env is what the adapters get.
+// env returns what the adapters get.
 func (g *Gateway) env() settings.Env {
 	return settings.Env{
 		StateDir: g.cfg.StateDir, Proxy: proxyTo, Keeper: g.o.Keeper, Observer: g.channelStatus, Log: g.o.Logger, Now: g.o.Now,

@@ -53,7 +53,7 @@ type Options struct {
 	Store    Store
 	Log      Log
 	Intake   Redeliverer
-	// Ready says whether the gateway takes part in the work, and what each
+	// Ready reports whether the gateway takes part in the work, and what each
 	// thing that this depends on says: "ok" or what is wrong.
 	Ready     func(ctx context.Context) (ready bool, report map[string]string)
 	Recent    func() Recent
@@ -97,7 +97,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Socket is the socket's path, or "" when there is none.
+// Socket returns the socket's path, or "" when there is none.
 func (s *Server) Socket() string {
 	if s.socket == nil {
 		return ""

@@ -65,7 +65,7 @@ func (c *Channels) update(channel string, f func(*ChannelStatus)) {
 	}
 }
 
-// Status is every instance, in the order of the names.
+// Status returns every instance, in the order of the names.
 func (c *Channels) Status() []ChannelStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,9 +19,9 @@ import (
 
 // Why a gateway cannot be asked.
 var (
-	// ErrNoGateway says that no gateway answers on the socket.
+	// ErrNoGateway means that no gateway answers on the socket.
 	ErrNoGateway = errors.New("no gateway is running")
-	// ErrNotYours says that the socket belongs to somebody else.
+	// ErrNotYours means that the socket belongs to somebody else.
 	ErrNotYours = errors.New("the gateway runs as another user")
 )
 
@@ -67,7 +67,7 @@ func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, e
 	return l, err
 }
 
-// Session is one session in its tree, whose id begins with id; with what was
+// Session returns one session in its tree, whose id begins with id; with what was
 // said in it when transcript is true.
 func (c *Client) Session(ctx context.Context, id string, transcript bool) (d SessionDetail, err error) {
 	if err := checkID(id); err != nil {
@@ -110,7 +110,7 @@ func (c *Client) DeadLetters(ctx context.Context, yield func(DeadLetter) bool) e
 	}
 }
 
-// DeadLetter is the one whose id begins with id; with what is kept of it when
+// DeadLetter returns the one whose id begins with id; with what is kept of it when
 // body is true.
 func (c *Client) DeadLetter(ctx context.Context, id string, body bool) (d DeadLetterDetail, err error) {
 	if err := checkID(id); err != nil {

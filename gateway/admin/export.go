@@ -14,7 +14,7 @@ import (
 // in one piece.
 const exportContent = "application/x-ndjson"
 
-// errExportCut says that the gateway ended before the export did.
+// errExportCut means that the gateway ended before the export did.
 var errExportCut = fmt.Errorf("export interrupted: the gateway ended, or its log says why")
 
 // export answers with the recording of a session's tree, line by line. One that

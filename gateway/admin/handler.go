@@ -28,7 +28,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Kind says what an [Error] means.
+// Kind describes what an [Error] means.
 type Kind string
 
 // Kinds of errors.

@@ -36,7 +36,7 @@ type PeerKeys struct {
 	Keys    []channels.PeerKey `json:"keys"`
 }
 
-// TrustedKey says whose key is trusted now.
+// TrustedKey describes whose key is trusted now.
 type TrustedKey struct {
 	Channel string `json:"channel"`
 	Person  string `json:"person"`
@@ -184,7 +184,7 @@ func (c *Client) Trust(ctx context.Context, network, channel, person, safetyNumb
 	return t, err
 }
 
-// linkedPath is where something is asked of the linked accounts on a network.
+// linkedPath returns where something is asked of the linked accounts on a network.
 func linkedPath(network, what string) string { return "/v1/networks/" + network + "/" + what }
 
 func channelQuery(channel string) url.Values {

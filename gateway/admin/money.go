@@ -28,7 +28,7 @@ func (u *USD) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Format is what was settled and is held as people see it, and what of each budget was
+// Format returns what was settled and is held as people see it, and what of each budget was
 // spent: what is settled and held today is what the budget of the day has spent.
 func (s Spend) Format() (settled, held string, budgets []string) {
 	today := costs.NewColumn(costs.Amount(s.Settled), costs.Amount(s.Held))

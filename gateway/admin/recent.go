@@ -45,7 +45,7 @@ func RecentOf(r ops.Recent) Recent {
 // for.
 func (m RecentModel) isFailing() bool { return 2*m.Failed > m.Calls }
 
-// remedy says what to do about the last error of a model.
+// remedy returns what to do about the last error of a model.
 func remedy(m RecentModel) string {
 	switch llm.Kind(m.LastError) {
 	case llm.Auth:

@@ -16,7 +16,7 @@ import (
 // MaxSessions is how many sessions one answer lists.
 const MaxSessions = 1000
 
-// SessionState says what a session does at present.
+// SessionState describes what a session does at present.
 type SessionState string
 
 // States of a session.
@@ -29,7 +29,7 @@ const (
 	Fresh   SessionState = "not started" // a sub-agent whose first turn did not begin
 )
 
-// SessionQuery says which root sessions are listed.
+// SessionQuery sets which root sessions are listed.
 type SessionQuery struct {
 	Since   time.Time // worked on then or later; zero: all
 	Channel string    // with a turn that came by this instance; empty: all
@@ -254,7 +254,7 @@ func (s *Server) resolve(ctx context.Context, text string) (sessionkeys.SessionI
 	return "", ambiguousError("session", text, ids, most)
 }
 
-// ambiguousError says which ones begin alike.
+// ambiguousError returns which ones begin alike.
 func ambiguousError[ID ~string](what, text string, ids []ID, limit int) *Error {
 	var names []string
 	for _, id := range ids {
@@ -267,7 +267,7 @@ func ambiguousError[ID ~string](what, text string, ids []ID, limit int) *Error {
 	return newError(Ambiguous, "several %ss begin with %s: %s%s", what, text, strings.Join(names, ", "), more)
 }
 
-// checkID says whether text may be an id or the beginning of one.
+// checkID reports whether text may be an id or the beginning of one.
 func checkID(text string) error {
 	if text == "" || len(text) > 80 {
 		return newError(Invalid, "an id has 1 to 80 characters")

@@ -9,14 +9,14 @@ import (
 	"parley/sessions"
 )
 
-// Grouping says what usage is summed up by: model, channel, agent, purpose, day
+// Grouping describes what usage is summed up by: model, channel, agent, purpose, day
 // or session.
 type Grouping = sessions.Grouping
 
 // Groupings are all there are.
 func Groupings() []Grouping { return sessions.Groupings() }
 
-// UsageQuery says which calls are summed up, and by what.
+// UsageQuery sets which calls are summed up, and by what.
 type UsageQuery struct {
 	Since time.Time // booked then or later; zero: all
 	By    Grouping

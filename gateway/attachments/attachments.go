@@ -32,7 +32,7 @@ import (
 	"parley/sessionkeys"
 )
 
-// Config says which files are brought.
+// Config sets which files are brought.
 type Config struct {
 	// Off: none are. Models are told that there was one.
 	Off bool `yaml:"off"`
@@ -118,7 +118,7 @@ type File struct {
 	channels.Attachment
 }
 
-// object is the file's name in the log.
+// object returns the file's name in the log.
 func (f File) object() string {
 	b, err := json.Marshal(f)
 	if err != nil { // not of texts and numbers
@@ -134,7 +134,7 @@ type fetchRequest struct {
 	File   File   `json:"file"`
 }
 
-// fetchAnswer says what became of an ask: with no Problem the file is in the log.
+// fetchAnswer describes what became of an ask: with no Problem the file is in the log.
 type fetchAnswer struct {
 	Problem outcomes.File `json:"problem,omitempty"`
 }

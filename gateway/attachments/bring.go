@@ -33,7 +33,8 @@ type Importer struct {
 	Around func([]channels.Quote) string // what a model reads of what others said before
 	Count  func(channel, outcome string) // is told what became of each file; nil: nobody is
 	Texts  TextReader                    // makes text of them; nil: nobody does
-	// Command is what people type on a network for a command; nil: a slash and its name.
+	// Command returns what people type on a network for a command; nil: a slash and its
+	// name.
 	Command     func(network, name string) string
 	Transcribes bool // what is to be heard is made words of, in its turn
 	Logger      *slog.Logger
@@ -103,8 +104,8 @@ func (b *Importer) Import(ctx context.Context, r Request) ([][]Result, error) {
 	return said, nil
 }
 
-// checkAdmission says why f, besides so many bytes that are on their way already, is not even
-// to be fetched; "" when it is.
+// checkAdmission returns why f, besides so many bytes that are on their way already, is
+// not even to be fetched; "" when it is.
 func (b *Importer) checkAdmission(r Request, f File, wanted int64) outcomes.File {
 	if f.Size > b.Config.MaxBytes {
 		return outcomes.FileTooLarge
@@ -120,7 +121,7 @@ func (b *Importer) checkAdmission(r Request, f File, wanted int64) outcomes.File
 	return ""
 }
 
-// count tells what became of f.
+// count returns what became of f.
 func (b *Importer) count(f File, o outcome) outcome {
 	if b.Count != nil {
 		b.Count(f.Channel, string(cmp.Or(o.problem, outcomes.FileSaved)))

@@ -22,8 +22,8 @@ type Space struct {
 // the message log and the database.
 const spare = 64 << 20
 
-// checkRoom says why a file of size bytes, 0 when nobody knows, is not to be saved in the
-// workspace; "" when it may be. What cannot be counted has room: saving it tells.
+// checkRoom returns why a file of size bytes, 0 when nobody knows, is not to be saved in
+// the workspace; "" when it may be. What cannot be counted has room: saving it tells.
 func (b *Importer) checkRoom(workspace string, size int64) outcomes.File {
 	if free, err := disks.FreeBytes(workspace); err == nil && free < spare+size {
 		return outcomes.FileNoRoom

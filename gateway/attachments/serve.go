@@ -176,7 +176,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // Fetch returns it in the chain of its own error
 }
 
-// classify says why a file will never be had; p is empty when it may be, after wait.
+// classify returns why a file will never be had; p is empty when it may be, after wait.
 func classify(err error) (p outcomes.File, wait time.Duration) {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):

@@ -96,13 +96,13 @@ func probeSound(workspace, place string, f File) (*transcript.Sound, error) {
 	return s, nil
 }
 
-// durationAtRate is how long so many bytes last.
+// durationAtRate returns how long so many bytes last.
 func durationAtRate(n, perSecond int64) time.Duration {
 	return time.Duration(n) * time.Second / time.Duration(perSecond)
 }
 
-// soundExtension is the ending of the format that a file begins with, as providers know
-// it: they go by the name first, and networks give sounds none or a wrong one; "" of
+// soundExtension returns the ending of the format that a file begins with, as providers
+// know it: they go by the name first, and networks give sounds none or a wrong one; "" of
 // what they do not take. AAC without a container gets one on the way.
 func soundExtension(head []byte) string {
 	starts := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }

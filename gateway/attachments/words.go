@@ -44,7 +44,7 @@ type Result struct {
 	Sound    *transcript.Sound // nil: there is nothing to hear in it, or nobody to do so
 }
 
-// UnreadableResults is what becomes of files that are not brought.
+// UnreadableResults returns what becomes of files that are not brought.
 func UnreadableResults(fs [][]File) [][]Result {
 	all := make([][]Result, len(fs))
 	for i := range fs {
@@ -56,7 +56,7 @@ func UnreadableResults(fs [][]File) [][]Result {
 	return all
 }
 
-// resultOf is what became of f.
+// resultOf returns what became of f.
 func (b *Importer) resultOf(f File, o outcome) Result {
 	return Result{Line: b.describe(f, o), Path: o.path, MIME: o.mime, Sum: o.sum, Size: o.size, Unusable: b.unusable(f, o)}
 }
@@ -64,7 +64,7 @@ func (b *Importer) resultOf(f File, o outcome) Result {
 // cannotRead is what the sender is told of a file where none is read.
 const cannotRead = "I cannot read files here"
 
-// unusable is what the sender is told of a file that did not come.
+// unusable returns what the sender is told of a file that did not come.
 func (b *Importer) unusable(f File, o outcome) string {
 	switch o.problem {
 	case "":
@@ -89,7 +89,7 @@ func (b *Importer) unusable(f File, o outcome) string {
 	return cannotRead
 }
 
-// newCommand is what people type for a new conversation where f came.
+// newCommand returns what people type for a new conversation where f came.
 func (b *Importer) newCommand(f File) string {
 	if b.Command == nil {
 		return "/new"
@@ -163,7 +163,7 @@ func formatSize(n int64) string {
 	return strings.Replace(fmt.Sprintf("%.1f MB", float64(n)/(1<<20)), ".0 ", " ", 1)
 }
 
-// localName is the name of the file in its folder: the id of its message, and its own
+// localName returns the name of the file in its folder: the id of its message, and its own
 // as far as it is fit to be one.
 func (f File) localName() string {
 	id := strings.Map(safeASCIIRune, f.Message)

@@ -46,7 +46,7 @@ func (c Config) Defaults() Config {
 	return c
 }
 
-// Unlimited is a Config without any budget.
+// Unlimited returns a Config without any budget.
 func Unlimited() Config {
 	return Config{Turn: None, Session: None, PersonPerDay: None, GroupPerDay: None, GlobalPerDay: None, GlobalPerMonth: None}
 }
@@ -69,7 +69,7 @@ func (c Config) fields() []field {
 	}
 }
 
-// Validate says which fields are no budget. It is asked after Defaults.
+// Validate reports which fields are no budget. It is asked after Defaults.
 func (c Config) Validate() error {
 	_, err := c.Limits()
 	return err

@@ -29,7 +29,7 @@ type Limits struct {
 	ChannelsByTheDay map[string]costs.Amount
 }
 
-// HasAny says whether there is a limit at all. Then a model without a price cannot
+// HasAny reports whether there is a limit at all. Then a model without a price cannot
 // be used, unless a ceiling was given.
 func (l Limits) HasAny() bool {
 	sum := l.Turn | l.Session | l.Person | l.Group | l.Day | l.Month
@@ -39,7 +39,7 @@ func (l Limits) HasAny() bool {
 	return sum != 0
 }
 
-// Scopes is what a root turn of a mailbox is counted for besides its session's
+// Scopes returns what a root turn of a mailbox is counted for besides its session's
 // tree. What its sub-agents spend counts in the same ones. They stand in the
 // order in which they refuse, the narrowest first. Days, months and channels
 // are counted also where nothing limits them, turns and sessions are not.
@@ -58,39 +58,39 @@ func (l Limits) Scopes(token string, t sessions.Turn) []sessions.Scope {
 	return append(s, ChatScope(token), l.ChannelScope(t.Channel), l.DayScope(), l.MonthScope())
 }
 
-// SessionScope is the scope of a conversation, given its root session.
+// SessionScope returns the scope of a conversation, given its root session.
 func (l Limits) SessionScope(root sessionkeys.SessionID) sessions.Scope {
 	return sessions.Scope{Kind: Session, ID: string(root), Window: costs.Always, Limit: l.Session}
 }
 
-// PersonScope is the scope of who sent something to at: the same digits are
+// PersonScope returns the scope of who sent something to at: the same digits are
 // somebody else on another network or account.
 func (l Limits) PersonScope(at sessionkeys.Address, sender string) sessions.Scope {
 	return sessions.Scope{Kind: Person, ID: joinID(at.Channel, at.Account, sender), Limit: l.Person}
 }
 
-// GroupScope is the scope of a group chat, whatever its topic.
+// GroupScope returns the scope of a group chat, whatever its topic.
 func (l Limits) GroupScope(at sessionkeys.Address) sessions.Scope {
 	return sessions.Scope{Kind: Group, ID: joinID(at.Channel, at.Account, at.Peer), Limit: l.Group}
 }
 
-// ChatScope is the scope of one conversation, over all its sessions.
+// ChatScope returns the scope of one conversation, over all its sessions.
 func ChatScope(token string) sessions.Scope { return sessions.Scope{Kind: Chat, ID: token} }
 
-// ChannelScope is the scope of a configured instance.
+// ChannelScope returns the scope of a configured instance.
 func (l Limits) ChannelScope(name string) sessions.Scope {
 	return sessions.Scope{Kind: Channel, ID: name, Limit: l.ChannelsByTheDay[name]}
 }
 
-// DayScope is the scope of everything, by the day.
+// DayScope returns the scope of everything, by the day.
 func (l Limits) DayScope() sessions.Scope { return sessions.Scope{Kind: Global, Limit: l.Day} }
 
-// MonthScope is the scope of everything, by the month.
+// MonthScope returns the scope of everything, by the month.
 func (l Limits) MonthScope() sessions.Scope {
 	return sessions.Scope{Kind: Global, Window: costs.Month, Limit: l.Month}
 }
 
-// Label is the value of the metrics' label scope for a kind of scope.
+// Label returns the value of the metrics' label scope for a kind of scope.
 func Label(kind string) string {
 	switch kind {
 	case Global, Channel, Turn:
@@ -102,7 +102,7 @@ func Label(kind string) string {
 	}
 }
 
-// Denied says which budget ended a turn, as values of the metrics' labels scope
+// Denied returns which budget ended a turn, as values of the metrics' labels scope
 // and action: it was refused before it got anywhere, or stopped. ok is false when
 // none did.
 func Denied(o agent.Outcome) (scope, action string, ok bool) {

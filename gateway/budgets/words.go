@@ -7,7 +7,7 @@ import (
 	"parley/costs"
 )
 
-// Explain is the reason for the person whose call did not fit, as the end of a
+// Explain returns the reason for the person whose call did not fit, as the end of a
 // sentence: which budget, how much of it is used, when it is free again, and
 // what to do. Of budgets that people share without knowing each other it says
 // no amounts. fresh is what people type there to begin a new conversation.
@@ -36,7 +36,7 @@ func Explain(e *costs.BudgetError, fresh string) string {
 
 const tell = "; please tell the operator"
 
-// describeUsed says how much is left too little, and then what to do; or that there
+// describeUsed returns how much is left too little, and then what to do; or that there
 // would never be enough, and then never.
 func describeUsed(what string, e *costs.BudgetError, then, never string) string {
 	per := ""

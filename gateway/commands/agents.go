@@ -84,7 +84,7 @@ func activityText(a overview.Activity) string {
 	}
 }
 
-// formatDuration is a duration as people say it.
+// formatDuration returns a duration as people say it.
 func formatDuration(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())

@@ -41,7 +41,7 @@ type Handler struct {
 	Limits budgets.Limits
 }
 
-// helpText is the answer to /help.
+// helpText returns the answer to /help.
 func helpText(sign string) string {
 	lines := []string{"I answer when you write to me here, or mention me in a group.", ""}
 	for _, c := range messages.Menu() {
@@ -56,7 +56,8 @@ const (
 	unknownPrices = " Some calls have no known price: they are counted at the most that the operator reckons with, or not at all."
 )
 
-// Answer is the text that answers c. Only commands of kind messages.AtOnce are answered here.
+// Answer returns the text that answers c. Only commands of kind messages.AtOnce are
+// answered here.
 func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error) {
 	sign := cmp.Or(by.Sign, "/")
 	switch c.Name {

@@ -11,9 +11,9 @@ import (
 	"parley/sessions"
 )
 
-// RemainingBudget is what may still be spent: by the conversation of the session, by who
-// asks, whom the text calls who, and by the group; "" when none of them has a
-// limit. What everybody together may spend is nobody's business here.
+// RemainingBudget returns what may still be spent: by the conversation of the session, by
+// who asks, whom the text calls who, and by the group; "" when none of them has a limit.
+// What everybody together may spend is nobody's business here.
 func (d *Handler) RemainingBudget(ctx context.Context, by messages.Caller, s sessions.Session, who string) (string, error) {
 	shown := []struct {
 		scope sessions.Scope

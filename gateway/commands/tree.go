@@ -96,7 +96,7 @@ func listAgents(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, 
 	return b.String()
 }
 
-// Label is what a sub-agent is called: the words that a model chose, on one line,
+// Label returns what a sub-agent is called: the words that a model chose, on one line,
 // without anything that is not shown, and not too long.
 func Label(s sessions.Session) string {
 	text := strings.Join(strings.FieldsFunc(cmp.Or(s.Title, s.Role), func(r rune) bool {
@@ -108,6 +108,6 @@ func Label(s sessions.Session) string {
 	return cmp.Or(text, string(s.ID))
 }
 
-// codeSpan is a label as Markdown: a piece of code, so that the words look like
+// codeSpan returns a label as Markdown: a piece of code, so that the words look like
 // nothing else.
 func codeSpan(label string) string { return "`" + strings.ReplaceAll(label, "`", "'") + "`" }

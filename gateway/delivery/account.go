@@ -47,7 +47,7 @@ func (p destination) movedSince(at time.Time) bool {
 	return !p.chat.MovedAt.IsZero() && at.Before(p.chat.MovedAt)
 }
 
-// askedAt is when the message that d answers came.
+// askedAt returns when the message that d answers came.
 func askedAt(d *sessions.Delivery) time.Time {
 	if d.AskedAt.IsZero() {
 		return d.At

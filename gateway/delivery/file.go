@@ -61,7 +61,7 @@ func (a *attempt) fileBodies() []storedBody {
 	return bodies
 }
 
-// fileSubstitute is the sentence in place of a file, which failed for a reason.
+// fileSubstitute returns the sentence in place of a file, which failed for a reason.
 func (a *attempt) fileSubstitute() (channels.Body, bool) {
 	name := answerFile
 	if a.d.File != nil {
@@ -91,7 +91,7 @@ func (a *attempt) fileFailureText(file sessions.Part) string {
 	return "could not be sent: " + why
 }
 
-// fileSize is how many bytes the file of a delivery has.
+// fileSize returns how many bytes the file of a delivery has.
 func fileSize(d *sessions.Delivery) int64 {
 	if d.File != nil {
 		return d.File.Size
@@ -99,7 +99,7 @@ func fileSize(d *sessions.Delivery) int64 {
 	return int64(len(d.Text))
 }
 
-// markdownLiteral is a name as Markdown that shows it as it is.
+// markdownLiteral returns a name as Markdown that shows it as it is.
 func markdownLiteral(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -168,7 +168,7 @@ func (a *attempt) sendFile(ctx context.Context, i, try int) (channels.Receipt, e
 	return r, err
 }
 
-// isUnreadable says whether trying again is in vain: something else fails than the
+// isUnreadable reports whether trying again is in vain: something else fails than the
 // log being away, again and again.
 func isUnreadable(err error, try int) bool {
 	return try >= unreadTries && !errors.Is(err, broker.ErrUnavailable) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
@@ -194,7 +194,7 @@ func (w *fileReader) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF is told by identity
 }
 
-// Seek says where it stands, or goes to the beginning.
+// Seek returns where it stands, or goes to the beginning.
 func (w *fileReader) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case whence == io.SeekCurrent && offset == 0, whence == io.SeekStart && offset == w.at:
@@ -212,8 +212,8 @@ func (w *fileReader) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// withFileTimeout is how long sending a file may take: the longer, the larger it is. When
-// the process has to end, no longer than a message may.
+// withFileTimeout returns how long sending a file may take: the longer, the larger it is.
+// When the process has to end, no longer than a message may.
 func withFileTimeout(lane context.Context, size int64) (context.Context, context.CancelFunc) {
 	limit := sendTimeout + time.Duration(size/fileRate)*time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(lane), limit)
@@ -249,7 +249,7 @@ func (a *attempt) isFinished(ctx context.Context) bool {
 	return err == nil && (len(ds) == 0 || ds[0].ID != a.d.ID)
 }
 
-// bodyOf is a part as it is to be sent.
+// bodyOf returns a part as it is to be sent.
 func (a *attempt) bodyOf(i int) (channels.Body, error) {
 	if a.isFile(i - 1) {
 		if b, ok := a.fileSubstitute(); ok {

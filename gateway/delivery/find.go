@@ -96,5 +96,5 @@ func (a *attempt) findSent(ctx context.Context, f channels.Finder, i int) (r cha
 	return r, found, err
 }
 
-// partID is the id that a part has at the network.
+// partID returns the id that a part has at the network.
 func partID(d *sessions.Delivery, i int) string { return fmt.Sprintf("%s/%d", d.ID, i) }

@@ -44,7 +44,7 @@ type job struct {
 	show     *signals.Preview
 }
 
-// isAnswerOf says whether the job is the answer of a turn, after which nothing more
+// isAnswerOf reports whether the job is the answer of a turn, after which nothing more
 // is shown of it. A file that a turn sends is not.
 func (j job) isAnswerOf(turn string) bool {
 	return j.delivery != nil && j.delivery.Turn == turn && j.delivery.File == nil
@@ -76,7 +76,7 @@ func (l *lanes) wakeUp() {
 	}
 }
 
-// mayOwe says whether an answer may wait for a chat, in its lane or in the outbox.
+// mayOwe reports whether an answer may wait for a chat, in its lane or in the outbox.
 func (l *lanes) mayOwe(ctx context.Context, chat string) bool {
 	if !l.scan(ctx, false) {
 		return true

@@ -29,8 +29,8 @@ func (a *attempt) newMark(i int, from, to sessions.SendState, problem string) se
 	return sessions.Mark{Index: i, From: from, To: to, Repeats: a.d.Parts[i].Repeats, Problem: problem, At: a.Now(), By: a.me}
 }
 
-// sendingMark is the mark of a part that is sent now. If a preview that nobody knows the
-// id of may stand in the chat, the text repeats that; and all of an answer that may
+// sendingMark returns the mark of a part that is sent now. If a preview that nobody knows
+// the id of may stand in the chat, the text repeats that; and all of an answer that may
 // have been given before is a repeat.
 func (a *attempt) sendingMark(i int) sessions.Mark {
 	p := a.d.Parts[i]

@@ -96,7 +96,7 @@ func (rs *reactions) wakeUp() {
 	}
 }
 
-// nextDue is the oldest that is due, or nil. The caller holds mu.
+// nextDue returns the oldest that is due, or nil. The caller holds mu.
 func (rs *reactions) nextDue() *reaction {
 	now := rs.Now()
 	for _, r := range rs.entries {

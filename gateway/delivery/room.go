@@ -26,7 +26,7 @@ func (a *attempt) awaitPace(ctx context.Context, i int) error {
 	return a.Wait(ctx, wait)
 }
 
-// paceWait is how long it is until the network may be given a message.
+// paceWait returns how long it is until the network may be given a message.
 func (a *attempt) paceWait() time.Duration {
 	if p, ok := a.ch.(channels.Pacer); ok {
 		return p.SendDelay(a.at.to)

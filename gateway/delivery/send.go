@@ -39,7 +39,7 @@ func (a *attempt) send(lane context.Context, i, try int) (channels.Receipt, erro
 	return a.ch.Send(ctx, reply)
 }
 
-// reply is a part's message without its body. Of an answer the first hangs on the
+// reply returns a part's message without its body. Of an answer the first hangs on the
 // question, as do a file and the sentence in its place.
 func (a *attempt) reply(i int) channels.Reply {
 	r := channels.Reply{To: a.at.to, ID: partID(a.d, i), Repeat: a.d.Parts[i].Repeats > 0}
@@ -167,7 +167,7 @@ func (a *attempt) fail(ctx context.Context, i int, why sessions.FailReason, prob
 	return a.advance(context.WithoutCancel(ctx), m)
 }
 
-// visibleText is what people see of a delivery, for tests.
+// visibleText returns what people see of a delivery, for tests.
 func visibleText(d *sessions.Delivery) string {
 	if d.File != nil {
 		return d.File.Name

@@ -182,7 +182,7 @@ func (p *preview) backOff(now time.Time, err error) {
 	}
 }
 
-// isOver says whether s is not to be shown any more. Signals may come late, and
+// isOver reports whether s is not to be shown any more. Signals may come late, and
 // nothing of a turn stands behind its answer. A turn whose preview this process has
 // sent has its answer still to come, in the same lane.
 func (ps *previews) isOver(ctx context.Context, s signals.Preview, at destination) (bool, error) {

@@ -54,8 +54,8 @@ func readPDF(in io.ReaderAt, size int64, limit, pages int) (t Text) {
 // errEnough ends the interpretation of a page.
 var errEnough = errors.New("there is enough text")
 
-// pageText is the text of a page, and more than most bytes of it only by one string. ok is
-// false when the page is broken: then it is what comes before.
+// pageText returns the text of a page, and more than most bytes of it only by one string.
+// ok is false when the page is broken: then it is what comes before.
 func pageText(r *pdf.Reader, n, limit int) (words string, ok bool) {
 	w := &writer{limit: limit}
 	defer func() {

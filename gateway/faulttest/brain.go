@@ -28,7 +28,7 @@ var (
 	answerIn   = regexp.MustCompile(`answer m(\d+)x(\d+) (canary[0-9a-f]{12})`)
 )
 
-// Brain is the model of the load: it does what the question says, keeps nothing,
+// Brain returns the model of the load: it does what the question says, keeps nothing,
 // and takes the time that the shape says, of which half passes before its first
 // word.
 func (l *Workload) Brain(_ context.Context, p *model.Prompt) model.Answer {
@@ -79,14 +79,14 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 	return model.Reply(model.Say(strings.Join(append(said, end), " ")))
 }
 
-// isNotice says whether text is words of the gateway's own: neither an answer nor
+// isNotice reports whether text is words of the gateway's own: neither an answer nor
 // a part of one.
 func isNotice(text string) bool {
 	text = strings.TrimPrefix(text, repeatMark)
 	return text != "" && !strings.HasPrefix(text, "answer")
 }
 
-// hasRepeatMark says whether the text says that it may have been seen before.
+// hasRepeatMark reports whether the text says that it may have been seen before.
 func hasRepeatMark(text string) bool { return strings.HasPrefix(text, repeatMark) }
 
 // repeatMark stands before an answer that may have arrived before.
@@ -108,7 +108,7 @@ func spawnCall(conversation, number, canary string, depth int) model.Block {
 	})
 }
 
-// countCallsSince is how many calls the model made since the person said something.
+// countCallsSince returns how many calls the model made since the person said something.
 func countCallsSince(p *model.Prompt) int {
 	n := 0
 	for i := len(p.Messages) - 1; i >= 0; i-- {

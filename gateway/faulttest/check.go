@@ -38,7 +38,7 @@ func Check(l *Workload, b Evidence) *Report {
 // answerCopies are the whole answers to one question, in the order they were accepted.
 type answerCopies []telegram.MessageEntry
 
-// firstWholeVersion is the version in which m was first a whole answer, and to which
+// firstWholeVersion returns the version in which m was first a whole answer, and to which
 // question.
 func firstWholeVersion(m telegram.MessageEntry) (v telegram.Version, tag string, ok bool) {
 	for _, v := range m.Versions {
@@ -193,9 +193,9 @@ func (r *Report) checkRepeat(q Question, before, m telegram.MessageEntry, sure b
 	}
 }
 
-// isAbandonedPreview says whether m is a preview whose id was lost with the life that sent it,
-// before that could store it: then nobody can change it, and the answer comes as a
-// message of its own, with the mark of a repeat.
+// isAbandonedPreview reports whether m is a preview whose id was lost with the life that
+// sent it, before that could store it: then nobody can change it, and the answer comes as
+// a message of its own, with the mark of a repeat.
 func isAbandonedPreview(m telegram.MessageEntry, answers map[string]answerCopies, done faultTimes) bool {
 	of := answerIn.FindStringSubmatch(m.Text())
 	if of == nil || len(m.Versions) > 1 {

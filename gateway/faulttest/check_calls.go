@@ -63,7 +63,7 @@ func newCalls(b Evidence) *calls {
 	return c
 }
 
-// finalAnswers is when each question was answered. A preview may show the whole answer
+// finalAnswers returns when each question was answered. A preview may show the whole answer
 // while the end of its turn is on its way to a store that does not answer; so it
 // is the last try to change the message before the chat's next message: also one that
 // Telegram refused because there was nothing to change, or that was not made for that
@@ -103,8 +103,8 @@ func finalAnswers(b Evidence, done faultTimes) (answered, perhaps map[string]tim
 	return answered, perhaps
 }
 
-// mayBeLostPreview says whether m, in which v was the whole answer, may be a preview whose id
-// was lost with the life that sent it: one of the messages behind it repeats it.
+// mayBeLostPreview reports whether m, in which v was the whole answer, may be a preview
+// whose id was lost with the life that sent it: one of the messages behind it repeats it.
 func mayBeLostPreview(m telegram.MessageEntry, v telegram.Version, tag string, behind []telegram.MessageEntry, done faultTimes) bool {
 	return v.At.Equal(m.Versions[0].At) && slices.ContainsFunc(behind, func(a telegram.MessageEntry) bool {
 		_, of, ok := firstWholeVersion(a)
@@ -136,7 +136,7 @@ func keepEarliest[K comparable](m map[K]time.Time, k K, at time.Time) {
 	}
 }
 
-// questionOf is the question that a request is about: the newest one.
+// questionOf returns the question that a request is about: the newest one.
 func questionOf(body []byte) (tag string) {
 	newest := -1
 	for _, re := range []*regexp.Regexp{questionIn, partIn} {
@@ -173,7 +173,7 @@ func historyDigests(q model.Recorded) (names [][32]byte) {
 	return names
 }
 
-// repaidReason says why the answer to a request must have been stored although it was
+// repaidReason returns why the answer to a request must have been stored although it was
 // asked again, "" if it may not have been.
 func (c *calls) repaidReason(first, again string) string {
 	f, a := c.of[first], c.of[again]
@@ -197,7 +197,7 @@ func (c *calls) repaidReason(first, again string) string {
 	return ""
 }
 
-// HasSuccessor says whether another life has asked the model in a conversation in
+// HasSuccessor reports whether another life has asked the model in a conversation in
 // which l had asked before.
 func (r *Run) HasSuccessor(l Incarnation) bool {
 	c := newCalls(Evidence{Bill: r.Model.Bill(), Requests: r.Model.Requests()})

@@ -23,7 +23,7 @@ func (r *Run) SetClock(off time.Duration) {
 	}
 }
 
-// clockFile is the file that says how far off the processes' clock is, "" for none.
+// clockFile returns the file that says how far off the processes' clock is, "" for none.
 func (r *Run) clockFile() string {
 	if !r.o.Clock {
 		return ""

@@ -124,7 +124,7 @@ func (f *dialogue) observe(chat, message, replyTo int64, text string) {
 	}
 }
 
-// questionFor is which question words are about that reply to a message, or to none:
+// questionFor returns which question words are about that reply to a message, or to none:
 // then the oldest of the chat that has no answer.
 func (f *dialogue) questionFor(chat, replyTo int64) string {
 	if tag := f.of[[2]int64{chat, replyTo}]; tag != "" {
@@ -144,7 +144,7 @@ func (f *dialogue) questionFor(chat, replyTo int64) string {
 	return ""
 }
 
-// KillRandomly is a disturbance for Drive: n times it waits until a random number
+// KillRandomly returns a disturbance for Drive: n times it waits until a random number
 // of further messages, at most most, was sent, and kills a random process.
 func (r *Run) KillRandomly(n, limit int) func(context.Context) {
 	type moment struct{ after, process int }
@@ -211,7 +211,7 @@ func (r *Run) hurry() {
 	r.pace.slow = false
 }
 
-// tryNext says whether another message may be said now, and counts it.
+// tryNext reports whether another message may be said now, and counts it.
 func (r *Run) tryNext() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,7 +250,7 @@ func (r *Run) Await(what string, done func() bool) {
 	}
 }
 
-// freeAddr is an address of loopback on which nobody listens.
+// freeAddr returns an address of loopback on which nobody listens.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once

@@ -29,12 +29,12 @@ type Engine struct {
 
 // Base is an engine that was opened.
 type Base struct {
-	// Config is what process number i has in its configuration because of the
+	// Config returns what process number i has in its configuration because of the
 	// engine, as YAML at the top level; state_dir is always there.
 	Config func(i int) string
 	// Args are further arguments of process number i; nil: none.
 	Args func(i int) []string
-	// Socket is the operator's socket of process number i.
+	// Socket returns the operator's socket of process number i.
 	Socket func(i int) string
 	// Store opens the store to look into it. No process runs then.
 	Store func(ctx context.Context) (sessions.Store, error)
@@ -67,7 +67,7 @@ func (b *Base) FailOver(to *redistest.Server) {
 	}
 }
 
-// Embedded is one process with everything inside: SQLite, and the message log in
+// Embedded returns one process with everything inside: SQLite, and the message log in
 // the same process.
 func Embedded() Engine {
 	return Engine{Name: "embedded", Processes: 1, Open: func(_ testing.TB, dir string) *Base {
@@ -142,7 +142,7 @@ func runOn(t *testing.T, engines []Engine, row func(t *testing.T, e Engine)) {
 	}
 }
 
-// readLedger is all rows of the store.
+// readLedger returns all rows of the store.
 func readLedger(ctx context.Context, store sessions.Store) ([]costs.Entry, error) {
 	var all []costs.Entry
 	if err := store.Ledger(ctx, "", func(_ sessionkeys.SessionID, e costs.Entry) bool {

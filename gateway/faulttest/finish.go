@@ -114,7 +114,7 @@ func (r leakCheck) findLeaks() []Violation {
 	return found.Violations
 }
 
-// isWithin says whether it is no more than a process at rest may hold.
+// isWithin reports whether it is no more than a process at rest may hold.
 func (i holdings) isWithin(fresh holdings) bool {
 	return i.files > 0 && i.files <= fresh.files+slack && i.goroutines <= fresh.goroutines+slack
 }
@@ -151,7 +151,7 @@ func (r leakCheck) readHoldings(ctx context.Context, p *Process, now *holdings) 
 
 var costIn = regexp.MustCompile(`(?m)^parley_llm_cost_usd_total\{[^}]*\} (\S+)$`)
 
-// exportedCost is the sum of the cost counters of all processes, in dollars. It waits
+// exportedCost returns the sum of the cost counters of all processes, in dollars. It waits
 // for the one that is to come: of several processes one exports, by a lease.
 func (r *Run) exportedCost(want costs.Amount) (sum float64) {
 	r.t.Helper()
@@ -183,7 +183,7 @@ func isNear(dollars float64, a costs.Amount) bool { return math.Abs(dollars-a.Do
 // Admin asks process 0 what its operator may.
 func (r *Run) Admin() *admin.Client { return admin.NewClient(r.Base.Socket(0)) }
 
-// fetchUsage is what parley usage says.
+// fetchUsage returns what parley usage says.
 func (r *Run) fetchUsage() admin.Usage {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience)

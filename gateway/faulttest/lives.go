@@ -42,8 +42,8 @@ func newFaultTimes(faults []Fault) faultTimes {
 	return d
 }
 
-// wasStruckBetween says whether something was done to l between two moments, and it lived
-// on. A zero moment is no bound.
+// wasStruckBetween reports whether something was done to l between two moments, and it
+// lived on. A zero moment is no bound.
 func (d faultTimes) wasStruckBetween(l Incarnation, after, before time.Time) bool {
 	for _, ats := range [][]time.Time{d.other[l], d.other[""]} {
 		if slices.ContainsFunc(ats, func(at time.Time) bool {
@@ -62,7 +62,7 @@ type step struct {
 	at          time.Time
 }
 
-// isUnsure says whether the life of step number i had been kept, by the moment again,
+// isUnsure reports whether the life of step number i had been kept, by the moment again,
 // from storing how it ended. That the same life took the next step there shows that
 // it was not; what was done to it before its step before is not why. A zero again is
 // no bound.
@@ -89,7 +89,7 @@ func (d faultTimes) isUnsure(steps []step, i int, again time.Time) bool {
 	return d.wasStruckBetween(s.incarnation, before, next)
 }
 
-// wasLate says whether something was done to the life of step number i since its step
+// wasLate reports whether something was done to the life of step number i since its step
 // before, and it lived on: it may have been held up just before this one.
 func (d faultTimes) wasLate(steps []step, i int) bool {
 	s := steps[i]

@@ -12,7 +12,7 @@ import (
 	"parley/simulators/telegram"
 )
 
-// IsLong says whether the sizes of the fault matrix are asked for (make
+// IsLong reports whether the sizes of the fault matrix are asked for (make
 // test-long) and not a small part of them.
 func IsLong() bool { return os.Getenv("PARLEY_LONG") != "" }
 
@@ -179,10 +179,10 @@ func (q Question) words(c Conversation) string {
 	return text
 }
 
-// Questions is how many there are.
+// Questions returns how many there are.
 func (l *Workload) Questions() int { return l.Shape.Conversations * l.Shape.Messages }
 
-// Calls is how many calls the model must answer when nothing goes wrong.
+// Calls returns how many calls the model must answer when nothing goes wrong.
 func (l *Workload) Calls() int {
 	n := 0
 	for _, c := range l.Conversations {
@@ -199,7 +199,7 @@ func (l *Workload) Calls() int {
 	return n
 }
 
-// pick is a number below n that is a function of the seed and what.
+// pick returns a number below n that is a function of the seed and what.
 func (l *Workload) pick(n int, what ...any) int {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintln(h, append([]any{l.Seed}, what...)...)

@@ -153,7 +153,7 @@ func (p *Process) signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// wasKilled says whether SIGKILL ended it, and by which plan of PARLEY_FAULTS, if
+// wasKilled reports whether SIGKILL ended it, and by which plan of PARLEY_FAULTS, if
 // any. It is for a process that is gone.
 func (p *Process) wasKilled() (by string, ok bool) {
 	exit, is := errors.AsType[*exec.ExitError](p.err)
@@ -166,7 +166,7 @@ func (p *Process) wasKilled() (by string, ok bool) {
 	return p.fault, is && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// missedLog says whether the process ended because the message log did not answer
+// missedLog reports whether the process ended because the message log did not answer
 // when it started.
 func (p *Process) missedLog() bool {
 	select {
@@ -196,7 +196,7 @@ func (p *Process) Get(ctx context.Context, path string) (string, error) {
 	return string(b), nil
 }
 
-// Descriptors is how many files the process has open.
+// Descriptors returns how many files the process has open.
 func (p *Process) Descriptors() (int, error) {
 	fds, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.PID), "fd"))
 	if err != nil {
@@ -220,7 +220,7 @@ func livingProcesses(run string) []string {
 	return found
 }
 
-// logTail is the end of a log.
+// logTail returns the end of a log.
 func logTail(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

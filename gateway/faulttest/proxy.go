@@ -61,7 +61,7 @@ func (p *Proxy) ListenAs(t testing.TB, from string) string {
 	return l.Addr().String()
 }
 
-// Addr is where to connect to.
+// Addr returns where to connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Redirect ends every connection; from now on new ones lead to addr, as when a stable

@@ -84,12 +84,12 @@ func (r *Report) add(k Kind, format string, args ...any) {
 	r.Violations = append(r.Violations, Violation{k, fmt.Sprintf(format, args...)})
 }
 
-// Has says whether there is a violation of the kind.
+// Has reports whether there is a violation of the kind.
 func (r *Report) Has(k Kind) bool {
 	return slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Kind == k })
 }
 
-// String is the numbers in one line.
+// String returns the numbers in one line.
 func (r *Report) String() string {
 	s := fmt.Sprintf("%d questions, %d answered, %d told, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off; ledger: %d exact, %d in doubt, bill %s",
 		r.Questions, r.Answered, r.Told, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Settled, r.Doubts, r.Billed)
@@ -102,7 +102,7 @@ func (r *Report) String() string {
 // listed is how many violations of each kind are shown.
 const listed = 10
 
-// lines is the violations, a line each.
+// lines returns the violations, a line each.
 func (r *Report) lines() string {
 	var b strings.Builder
 	seen := map[Kind]int{}

@@ -156,10 +156,10 @@ func (s *slot) stop(how func(*Process)) {
 	}
 }
 
-// Processes is how many processes the run has.
+// Processes returns how many processes the run has.
 func (r *Run) Processes() int { return len(r.slots) }
 
-// Process is the present life of process number i.
+// Process returns the present life of process number i.
 func (r *Run) Process(i int) *Process {
 	s := r.slots[i]
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (r *Run) Process(i int) *Process {
 	return s.now
 }
 
-// IsUp says whether every process is there.
+// IsUp reports whether every process is there.
 func (r *Run) IsUp() bool {
 	for i := range r.slots {
 		if !r.isProcessUp(i) {
@@ -253,8 +253,8 @@ func (r *Run) addFault(f Fault) {
 	r.faults = append(r.faults, f)
 }
 
-// incarnationOf is the name of a life, by the number of its slot and its own: an address
-// of loopback that no other has.
+// incarnationOf returns the name of a life, by the number of its slot and its own: an
+// address of loopback that no other has.
 func incarnationOf(slot, life int) Incarnation {
 	return Incarnation(fmt.Sprintf("127.%d.%d.%d", 1+slot, life/250, 1+life%250))
 }

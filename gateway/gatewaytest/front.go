@@ -61,7 +61,7 @@ func (f *WebhookProxy) configure(c *settings.Config) {
 	c.Webhooks = webhooks.Config{Listen: "127.0.0.1:0"}
 }
 
-// URL is where the last request from outside went, or just the front's address
+// URL returns where the last request from outside went, or just the front's address
 // before any came.
 func (f *WebhookProxy) URL() string {
 	if p := f.path.Load(); p != nil {

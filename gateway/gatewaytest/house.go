@@ -124,7 +124,7 @@ func (h *Env) checkRequests() {
 	}
 }
 
-// Config is the configuration that Start uses.
+// Config returns the configuration that Start uses.
 func (h *Env) Config() settings.Config {
 	kind, base := settings.KindAnthropic, h.Model.URL()
 	if h.o.OpenAI {
@@ -220,7 +220,7 @@ func (r *Running) Stop() {
 	})
 }
 
-// NextDelivered is the next delivery that was finished.
+// NextDelivered returns the next delivery that was finished.
 func (r *Running) NextDelivered() gateway.Answer {
 	r.t.Helper()
 	select {
@@ -247,7 +247,7 @@ func (r *Running) AskIn(c telegram.Chat, p telegram.Person, text string) string 
 	return r.Env.DeliveredText(c, d)
 }
 
-// Folder is the workspace of p's conversation, once it was answered.
+// Folder returns the workspace of p's conversation, once it was answered.
 func (r *Running) Folder(p telegram.Person) string {
 	r.t.Helper()
 	dir, ok := r.folders.Load(strconv.FormatInt(p.ID, 10))
@@ -267,7 +267,7 @@ func (h *Env) Say(c telegram.Chat, p telegram.Person, text string) telegram.Acti
 	return said
 }
 
-// DeliveredText is what a delivery looks like in the chat, by the platform's books.
+// DeliveredText returns what a delivery looks like in the chat, by the platform's books.
 func (h *Env) DeliveredText(c telegram.Chat, d gateway.Answer) string {
 	h.t.Helper()
 	sent := h.SentTexts(c)
@@ -277,7 +277,7 @@ func (h *Env) DeliveredText(c telegram.Chat, d gateway.Answer) string {
 	return strings.Join(sent[len(sent)-max(d.Parts, 1):], "\n")
 }
 
-// SentTexts is the texts of all messages that the bot sent into c, as they stand.
+// SentTexts returns the texts of all messages that the bot sent into c, as they stand.
 func (h *Env) SentTexts(c telegram.Chat) []string {
 	var texts []string
 	for _, m := range h.Telegram.Books().Messages {

@@ -182,7 +182,7 @@ func (h *Env) signalOptions() signal.Options {
 	return o
 }
 
-// shortDir is a folder in which a socket can be bound: that of a test has the
+// shortDir returns a folder in which a socket can be bound: that of a test has the
 // test's name in it.
 func shortDir(t testing.TB) string {
 	t.Helper()
@@ -242,8 +242,9 @@ func (h *Env) StartTwin() *Running {
 	})
 }
 
-// slackRetryPauses is when Slack brings an event again: soon, and never in vain for good, but
-// ever more seldom, so that a machine that is too slow is not given more and more to do.
+// slackRetryPauses returns when Slack brings an event again: soon, and never in vain for
+// good, but ever more seldom, so that a machine that is too slow is not given more and
+// more to do.
 func slackRetryPauses() (pauses []time.Duration) {
 	for pause := 100 * time.Millisecond; pause < 10*time.Second; pause *= 2 {
 		pauses = append(pauses, pause)

@@ -41,11 +41,11 @@ func (p *Conversation) Say(text string) {
 	}
 }
 
-// Texts is what the bot said there, message by message, by the network's books as
+// Texts returns what the bot said there, message by message, by the network's books as
 // they stand. It copies them: for many places, [TextsIn] copies them once.
 func (p *Conversation) Texts() []string { return p.texts(p.env.snapshot()) }
 
-// TextsIn is what the bot said in each of the places, which are of one house.
+// TextsIn returns what the bot said in each of the places, which are of one house.
 func TextsIn(places iter.Seq[*Conversation]) map[*Conversation][]string {
 	shown := map[*Conversation][]string{}
 	var now *snapshot
@@ -123,7 +123,7 @@ func (r *Running) AskAt(p *Conversation, text string) string {
 	return p.lastTexts(r.NextDelivered().Parts)
 }
 
-// lastTexts is the last n messages that the place shows.
+// lastTexts returns the last n messages that the place shows.
 func (p *Conversation) lastTexts(n int) string {
 	p.env.t.Helper()
 	shown := p.Texts()
@@ -133,7 +133,7 @@ func (p *Conversation) lastTexts(n int) string {
 	return strings.Join(shown[len(shown)-max(n, 1):], "\n")
 }
 
-// InTelegram is where p speaks with the bot in c; thread is a topic of a forum, or
+// InTelegram returns where p speaks with the bot in c; thread is a topic of a forum, or
 // 0.
 func (h *Env) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Conversation {
 	pl := &Conversation{Network: Telegram, ID: fmt.Sprint(c.ID), env: h}
@@ -163,7 +163,7 @@ func (h *Env) InTelegram(c telegram.Chat, p telegram.Person, thread int64) *Conv
 	return pl
 }
 
-// InSlack is where p speaks with the bot in c: a thread, which what is said first
+// InSlack returns where p speaks with the bot in c: a thread, which what is said first
 // begins. Before that a direct message shows what the bot said in all of its threads.
 func (h *Env) InSlack(c slack.Channel, p slack.Person) *Conversation {
 	pl := &Conversation{Network: Slack, ID: c.ID, env: h}
@@ -193,7 +193,7 @@ func (h *Env) InSlack(c slack.Channel, p slack.Person) *Conversation {
 	return pl
 }
 
-// InSignal is where p speaks with the bot: directly, or in the group of c.
+// InSignal returns where p speaks with the bot: directly, or in the group of c.
 func (h *Env) InSignal(c signal.Chat, p signal.Person) *Conversation {
 	pl := &Conversation{Network: Signal, ID: c.Group, env: h}
 	if c.Group == "" {
@@ -224,7 +224,7 @@ func (h *Env) InSignal(c signal.Chat, p signal.Person) *Conversation {
 	return pl
 }
 
-// Direct is where a person speaks with the bot directly: person n of each
+// Direct returns where a person speaks with the bot directly: person n of each
 // network, who has the same number and the same name on all of them.
 func (h *Env) Direct(n Network, person int) *Conversation {
 	switch n {
@@ -238,7 +238,7 @@ func (h *Env) Direct(n Network, person int) *Conversation {
 	return h.InTelegram(telegram.PrivateChat(p), p, 0)
 }
 
-// Group is where person n mentions the bot in group g of a network. The groups of
+// Group returns where person n mentions the bot in group g of a network. The groups of
 // all networks have the same names.
 func (h *Env) Group(n Network, g, person int) *Conversation {
 	name := fmt.Sprintf("group %d", g)

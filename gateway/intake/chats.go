@@ -107,7 +107,7 @@ type reopenLimiter struct {
 
 func reopenKey(channel, peer string) string { return strings.Join([]string{channel, peer}, "\x00") }
 
-// mustWait says whether the group k was opened too lately to be opened again.
+// mustWait reports whether the group k was opened too lately to be opened again.
 func (s *reopenLimiter) mustWait(k string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,7 +88,7 @@ func (s stamp) isContinuedBy(m channels.Message) bool {
 	return s.sender != "" && messages.JoinsKnown(s.message(m.Channel), s.long, m)
 }
 
-// message is the message as far as [messages.JoinsKnown] looks at it.
+// message returns the message as far as [messages.JoinsKnown] looks at it.
 func (s stamp) message(channel string) channels.Message {
 	return channels.Message{
 		Kind: channels.Said, Channel: channel, Sender: channels.Sender{ID: s.sender}, Album: s.album, ReceivedAt: s.received, SentAt: s.sent,
@@ -307,7 +307,7 @@ func (o *overheard) forgetGroup(channel, peer string) {
 	}
 }
 
-// quoteText is what m says, short, in words.
+// quoteText returns what m says, short, in words.
 func quoteText(m channels.Message) string {
 	var parts []string
 	if m.Text != "" {

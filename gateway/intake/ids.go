@@ -6,7 +6,7 @@ import (
 	"parley/channels"
 )
 
-// idProblem says what of m's names for things cannot be used. An event without an
+// idProblem returns what of m's names for things cannot be used. An event without an
 // id would be taken for every other one without. They travel in JSON, where
 // bytes that are no UTF-8 become one and the same rune: two chats would become
 // one.

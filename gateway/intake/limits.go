@@ -40,7 +40,7 @@ func (b *bucket) refill(now time.Time, perMinute, limit float64) {
 	b.filledAt = now // also of a clock that was set back, else nothing is let in until it has caught up
 }
 
-// allow says whether m is within the limit of the bucket k. A message that is
+// allow reports whether m is within the limit of the bucket k. A message that is
 // offered again, and the pieces of one that was taken, cost nothing.
 func (l *limiter) allow(k string, m channels.Message, now time.Time, perMinute, limit int) (ok, tell bool) {
 	if perMinute <= 0 || limit <= 0 {

@@ -35,7 +35,7 @@ type pace struct {
 	notified  bool
 }
 
-// observe says whether m is one too many of those that come faster than anybody
+// observe reports whether m is one too many of those that come faster than anybody
 // types, and whether that is to be said. A message that is offered again, and
 // the pieces of one, count as that one.
 func (l *loopDetector) observe(k string, m channels.Message, limit int) (refused, tell bool) {
@@ -77,7 +77,7 @@ func (l *loopDetector) forgetNotice(k string) {
 	}
 }
 
-// sentAt is when somebody said m, by the network's clock.
+// sentAt returns when somebody said m, by the network's clock.
 func sentAt(m channels.Message) time.Time {
 	if m.SentAt.IsZero() {
 		return m.ReceivedAt

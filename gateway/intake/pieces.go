@@ -22,7 +22,7 @@ func pieceKey(m channels.Message) string {
 	return strings.Join([]string{m.Channel, m.Address.Peer, m.Address.Thread, m.Sender.ID}, "\x00")
 }
 
-// isContinuedBy says whether m is the next piece of a text that is for the bot.
+// isContinuedBy reports whether m is the next piece of a text that is for the bot.
 func (p *pieces) isContinuedBy(m channels.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,7 +43,7 @@ func (e *event) isLimited() bool {
 // event again.
 type stage func(ctx context.Context, e *event) (outcome, error)
 
-// outcome says where an event goes after a stage.
+// outcome describes where an event goes after a stage.
 type outcome bool
 
 const (

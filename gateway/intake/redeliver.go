@@ -50,7 +50,7 @@ func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	return nil
 }
 
-// Reconstruct is the message that Redeliver would queue, and where. It asks nobody.
+// Reconstruct returns the message that Redeliver would queue, and where. It asks nobody.
 func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
 	bad := func(err error) (channels.Message, sessionkeys.Key, error) {
 		return channels.Message{}, sessionkeys.Key{}, err

@@ -106,7 +106,7 @@ func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
 	return stop, nil
 }
 
-// unusedReason says why nothing is done with m, which is of somebody who may talk to
+// unusedReason returns why nothing is done with m, which is of somebody who may talk to
 // the bot, or "". Of what is sent as one only one message need be for the bot;
 // which the others belong to is known when they are together, in the worker.
 func (i *Intake) unusedReason(m channels.Message) string {
@@ -144,11 +144,11 @@ func (i *Intake) deadLetterUnfit(ctx context.Context, e *event) (outcome, error)
 	return pass, nil
 }
 
-// command is what people type on the account's network for a command.
+// command returns what people type on the account's network for a command.
 func (s Source) command(name string) string { return cmp.Or(s.CommandSign, "/") + name }
 
-// addressProblem says what is wrong with an address of another network than the account's, or
-// "": its conversation would stand among those of the other.
+// addressProblem returns what is wrong with an address of another network than the
+// account's, or "": its conversation would stand among those of the other.
 func (s Source) addressProblem(a sessionkeys.Address) string {
 	if a.Channel == s.Network {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peer is the user at the other end.
+// peer returns the user at the other end.
 func peer(c *net.UnixConn) (uid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

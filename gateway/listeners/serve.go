@@ -23,7 +23,7 @@ const endGrace = 2 * time.Second
 
 var errAddress = errors.New("an address is host:port, or :port for every interface, and a port 0 (any) to 65535")
 
-// CheckAddress says whether one can listen at s, as far as its text tells.
+// CheckAddress reports whether one can listen at s, as far as its text tells.
 func CheckAddress(s string) error {
 	_, port, err := net.SplitHostPort(s)
 	if err == nil {

@@ -164,7 +164,7 @@ func through(path string, f func(name string) error) error {
 	return f(name)
 }
 
-// shorten is the socket's name by way of its open folder, where path itself is
+// shorten returns the socket's name by way of its open folder, where path itself is
 // too long.
 func shorten(path string, dir uintptr) (string, error) {
 	if len(path) <= mostPath {

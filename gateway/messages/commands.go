@@ -7,7 +7,7 @@ import (
 	"parley/sessionkeys"
 )
 
-// CommandKind says when a command takes effect.
+// CommandKind describes when a command takes effect.
 type CommandKind int
 
 // Kinds of commands.
@@ -48,7 +48,7 @@ func ParseCommand(text string) (Command, bool) {
 	return Command{Name: strings.ToLower(name), Args: args}, true
 }
 
-// Kind says when c takes effect. Unknown commands are answered at once.
+// Kind returns when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
 	case "new", "clear", "compact":

@@ -57,7 +57,7 @@ func JoinsKnown(last channels.Message, long bool, m channels.Message) bool {
 	return last.SentAt.IsZero() || m.SentAt.IsZero() || m.SentAt.Sub(last.SentAt) <= pasteClock
 }
 
-// JoinWindow is how long after it what belongs to m may still come; false: m
+// JoinWindow returns how long after it what belongs to m may still come; false: m
 // stands alone.
 func JoinWindow(m channels.Message) (time.Duration, bool) {
 	switch {

@@ -22,11 +22,11 @@ func Inbox(m channels.Message) sessions.InboxID {
 	return sessions.InboxID{Channel: m.Address.Channel, Account: m.Address.Account, Chat: ChatID(m), Event: m.Event}
 }
 
-// ChatID is the id by which the network named the chat of m: ids of events and
+// ChatID returns the id by which the network named the chat of m: ids of events and
 // messages count under it, also after the chat was found to have an older one.
 func ChatID(m channels.Message) string { return cmp.Or(m.Origin, m.Address.Peer) }
 
-// EventID is one word for the event behind m, without gluing: "3"+"131" is not
+// EventID returns one word for the event behind m, without gluing: "3"+"131" is not
 // "31"+"31", and bytes that are no text stay what they are. Chats are part of
 // it, because some networks count per chat.
 func EventID(m channels.Message) string {
@@ -38,7 +38,7 @@ func EventID(m channels.Message) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ReplyTo says which message an answer hangs on: in a direct message there is
+// ReplyTo returns which message an answer hangs on: in a direct message there is
 // only one conversation, so none.
 func ReplyTo(m channels.Message) string {
 	if m.Address.Kind == sessionkeys.DM {
@@ -54,7 +54,7 @@ func ForBot(m channels.Message) bool { return m.Mentioned || m.Address.Kind == s
 // HasAttachments reports whether m, which is Completing, has anything that its message may lack.
 func HasAttachments(m channels.Message) bool { return len(m.Attachments) > 0 }
 
-// HashText is what m says, to know an edit that changes nothing.
+// HashText returns what m says, to know an edit that changes nothing.
 func HashText(m channels.Message) sessions.TextHash {
 	words := m.Text
 	for _, q := range m.Forwarded {

@@ -23,7 +23,7 @@ func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Sett
 	return err //nolint:wrapcheck // nothing is added
 }
 
-// Finish is the store's.
+// Finish returns the store's.
 func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
 	m, released, err := b.Store.Finish(ctx, f, e)
 	if e.Settlement != nil {

@@ -19,7 +19,7 @@ type Budget struct {
 	Name   string       // BudgetAll, or the channel's
 	Window string       // day or month, in UTC
 	Limit  costs.Amount // 0: none was configured
-	// Spent is what was settled in the window of at.
+	// Spent returns what was settled in the window of at.
 	Spent func(ctx context.Context, at time.Time) (costs.Amount, error)
 }
 

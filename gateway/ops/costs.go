@@ -22,7 +22,7 @@ type Totals interface {
 type Costs struct {
 	Store Totals
 	Known []costs.Labels // exported from the start, at zero
-	// Mine says whether this process is the one that exports; nil: it is.
+	// Mine reports whether this process is the one that exports; nil: it is.
 	Mine func() bool
 
 	desc *prometheus.Desc

@@ -56,7 +56,7 @@ func (m *Metrics) CountDeadLetter(channel, reason string) {
 // CountLost counts accepted messages that are gone.
 func (m *Metrics) CountLost(n int) { m.lost.Add(float64(n)) }
 
-// SetConnected says whether a channel is connected.
+// SetConnected reports whether a channel is connected.
 func (m *Metrics) SetConnected(channel string, up bool) {
 	v := 0.0
 	if up {

@@ -15,7 +15,7 @@ import (
 	"parley/problems"
 )
 
-// Config says where the operator's listener is.
+// Config sets where the operator's listener is.
 type Config struct {
 	// Listen is host:port. Default 127.0.0.1:9464; "off" for none. What is
 	// served names nobody and costs nothing, but it has no password.
@@ -28,7 +28,7 @@ type Config struct {
 var errPublic = problems.At("listen", "/metrics and /readyz have no password, and others than this machine reach that address: "+
 	"use 127.0.0.1, or write public: true beside it if only those who may read them reach it")
 
-// Validate says what cannot work. It is asked after Listen was filled in.
+// Validate reports what cannot work. It is asked after Listen was filled in.
 func (c Config) Validate() error {
 	if c.Listen == listeners.Off {
 		return nil
@@ -107,7 +107,7 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// Report says whether this process takes part in the work and what it depends
+// Report reports whether this process takes part in the work and what it depends
 // on answers; and of each thing "ok", or what is wrong. A network being down
 // does not make it unready: the others go on. It takes two seconds at most.
 func (s *Server) Report(ctx context.Context) (ready bool, report map[string]string) {

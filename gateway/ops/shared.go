@@ -212,7 +212,7 @@ func (s *Shared) collectQueues(ctx context.Context) (ms []prometheus.Metric) {
 	return ms
 }
 
-// channelOf is the configured name of the account that a conversation is with:
+// channelOf returns the configured name of the account that a conversation is with:
 // its waiting messages carry it. Other: there is none any more.
 func (s *Shared) channelOf(ctx context.Context, q sessions.Queue) (string, error) {
 	account := [2]string{q.Address.Channel, q.Address.Account}
@@ -256,7 +256,7 @@ func (s *Shared) collectConsumer(ctx context.Context) []prometheus.Metric {
 	)
 }
 
-// constGauge is a value of d. The labels are text of ours, as many as d has.
+// constGauge returns a value of d. The labels are text of ours, as many as d has.
 func constGauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }

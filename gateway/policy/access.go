@@ -15,7 +15,7 @@ import (
 	"parley/sessionkeys"
 )
 
-// Access says who may talk to a bot account. The zero Access is nobody:
+// Access describes who may talk to a bot account. The zero Access is nobody:
 // an empty list never means everybody.
 type Access struct {
 	// Everyone lets every person talk to the bot, in direct messages and in
@@ -103,12 +103,12 @@ func (a Access) AuthorizePerson(s channels.Sender) Verdict {
 
 func newDenial(hint string) Verdict { return Verdict{Reason: outcomes.NotAllowed, Hint: hint} }
 
-// listsPerson says whether a person is listed, by whichever of their ids.
+// listsPerson reports whether a person is listed, by whichever of their ids.
 func (a Access) listsPerson(s channels.Sender) bool {
 	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
 }
 
-// ServesChat says whether the bot is used in the chat at all. A direct message is
+// ServesChat reports whether the bot is used in the chat at all. A direct message is
 // judged by its sender.
 func (a Access) ServesChat(at sessionkeys.Address, ids ...string) bool {
 	if a.Everyone || at.Kind == sessionkeys.DM {
@@ -117,7 +117,7 @@ func (a Access) ServesChat(at sessionkeys.Address, ids ...string) bool {
 	return a.ListsGroup(at, ids...)
 }
 
-// ListsGroup says whether the chat is one of the groups that are written down.
+// ListsGroup reports whether the chat is one of the groups that are written down.
 func (a Access) ListsGroup(at sessionkeys.Address, ids ...string) bool {
 	listed := func(id string) bool { return slices.Contains(a.Groups, id) }
 	return listed(at.Peer) || slices.ContainsFunc(ids, listed)

@@ -39,7 +39,7 @@ func (l Limits) Defaults() Limits {
 	return l
 }
 
-// Validate says what cannot be meant.
+// Validate reports what cannot be meant.
 func (l Limits) Validate() error {
 	var ps problems.List
 	for _, f := range []struct {

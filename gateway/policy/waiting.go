@@ -10,7 +10,7 @@ import (
 	"parley/problems"
 )
 
-// WhileBusy says what becomes of what a person says while a turn of theirs runs.
+// WhileBusy describes what becomes of what a person says while a turn of theirs runs.
 // Whatever it is, a turn is of one person: what somebody else says in a group,
 // and what comes behind it, waits for a turn of its own, and so does what comes
 // behind a command.
@@ -70,10 +70,10 @@ func (w Waiting) Validate() error {
 	return ps.Err()
 }
 
-// MayJoin says whether what is said while a turn runs may join it.
+// MayJoin reports whether what is said while a turn runs may join it.
 func (w Waiting) MayJoin() bool { return w.WhileBusy == Steer || w.WhileBusy == Interrupt }
 
-// Follows says whether m becomes one turn with first and what came up to last,
+// Follows reports whether m becomes one turn with first and what came up to last,
 // its neighbour, although it is said by itself.
 func (w Waiting) Follows(first, last, m channels.Message) bool {
 	switch {
@@ -92,7 +92,7 @@ func (w Waiting) Follows(first, last, m channels.Message) bool {
 // may be apart more than those of ours.
 const networkClock = 2 * time.Second
 
-// isWithinDebounce says whether m came before there was quiet.
+// isWithinDebounce reports whether m came before there was quiet.
 func (w Waiting) isWithinDebounce(first, last, m channels.Message) bool {
 	if w.Debounce <= 0 || m.ReceivedAt.Sub(last.ReceivedAt) > w.Debounce || m.ReceivedAt.Sub(first.ReceivedAt) > w.DebounceMax {
 		return false
@@ -101,7 +101,7 @@ func (w Waiting) isWithinDebounce(first, last, m channels.Message) bool {
 	return last.SentAt.IsZero() || m.SentAt.IsZero() || m.SentAt.Sub(last.SentAt) <= w.Debounce+networkClock
 }
 
-// DebounceDelay is how long to wait for more behind last.
+// DebounceDelay returns how long to wait for more behind last.
 func (w Waiting) DebounceDelay(first, last channels.Message, now time.Time) time.Duration {
 	if w.Debounce <= 0 || last.Kind != channels.Said || last.Sender.Anonymous {
 		return 0

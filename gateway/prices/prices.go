@@ -38,7 +38,7 @@ type Ceiling struct {
 
 var errHalf = errors.New("input and output are given together, in dollars per million tokens")
 
-// Price is the price that c stands for; nil: none is given.
+// Price returns the price that c stands for; nil: none is given.
 func (c Ceiling) Price() (*costs.Price, error) {
 	switch {
 	case c == Ceiling{}:
@@ -168,7 +168,7 @@ func readFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// View is the prices as they are now; it never changes.
+// View returns the prices as they are now; it never changes.
 func (t *Table) View() *View { return t.now.Load() }
 
 // Snapshot is View, for a model call that keeps its price.
@@ -180,7 +180,7 @@ func (t *Table) Price(provider, model string) (*costs.Price, bool) {
 	return t.View().Price(provider, model)
 }
 
-// Cost is what u cost, and the price by which.
+// Cost returns what u cost, and the price by which.
 func (t *Table) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
 	return t.View().Cost(provider, model, u)
 }

@@ -83,7 +83,7 @@ func rowOf(p *costs.Price) Row {
 	return r
 }
 
-// perMillion is what a million tokens cost, without the sign.
+// perMillion returns what a million tokens cost, without the sign.
 func perMillion(perToken costs.Amount) string {
 	a, err := perToken.Mul(1_000_000)
 	if err != nil {

@@ -28,7 +28,7 @@ func (v *View) Price(provider, model string) (*costs.Price, bool) {
 	return v.ceiling, v.ceiling != nil
 }
 
-// Cost is what u cost, and the price by which. The ceiling is only for models
+// Cost returns what u cost, and the price by which. The ceiling is only for models
 // that have no price at all.
 func (v *View) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
 	if p := v.fixedPrice(provider, model); p != nil {
@@ -53,5 +53,5 @@ func (v *View) fixedPrice(provider, model string) *costs.Price {
 	return nil
 }
 
-// Newest is the date of the newest row.
+// Newest returns the date of the newest row.
 func (v *View) Newest() time.Time { return v.catalogue.Newest() }

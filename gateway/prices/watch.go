@@ -75,7 +75,7 @@ func (t *Table) reread(asked bool) {
 	t.observeReload(true)
 }
 
-// reportKept says that the prices stay as they were.
+// reportKept announces that the prices stay as they were.
 func (t *Table) reportKept(err error) {
 	t.o.Log.Error("prices not reloaded, previous ones stay in force", "file", t.o.Config.File, "error", err)
 	t.observeReload(false)

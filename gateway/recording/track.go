@@ -284,7 +284,7 @@ func (t *sessionWriter) writeDeliveries(fits func(sessions.Delivery) bool) error
 	}
 }
 
-// endTime is when the turn ended, and zero while it is open.
+// endTime returns when the turn ended, and zero while it is open.
 func endTime(t sessions.Turn) (at time.Time) {
 	if t.State == sessions.Done {
 		at = t.EndedAt

@@ -38,10 +38,10 @@ type Source struct {
 	Log        Log
 	Version    string // of the program
 	Generation func(ctx context.Context) (string, error)
-	// TurnID is the id of the turn that the message at seq of a mailbox opens.
+	// TurnID returns the id of the turn that the message at seq of a mailbox opens.
 	TurnID func(generation, token string, seq uint64) string
 	Agents func(name string) (Agent, bool)
-	// Subagents is the configuration that children are started by.
+	// Subagents returns the configuration that children are started by.
 	Subagents func() Setup
 	Price     func(provider, model string) (*costs.Price, bool)
 	Redact    func(string) string // takes configured secrets out of a text
@@ -165,7 +165,7 @@ func (w *writer) writeSession(s sessions.Session) error {
 	return errors.Join(one.write(), one.err)
 }
 
-// newStream is each as a stream that is read piece by piece, and a look at the next.
+// newStream returns each as a stream that is read piece by piece, and a look at the next.
 func newStream[T any](each func(yield func(T) bool) error, failed *error) (*stream[T], func()) {
 	next, stop := iter.Pull(func(yield func(T) bool) {
 		if err := each(yield); err != nil {
@@ -181,7 +181,7 @@ type stream[T any] struct {
 	has  bool
 }
 
-// peek is the next one, which take then takes; false: there is none.
+// peek returns the next one, which take then takes; false: there is none.
 func (s *stream[T]) peek() (T, bool) {
 	if !s.has {
 		s.head, s.has = s.next()
@@ -191,7 +191,7 @@ func (s *stream[T]) peek() (T, bool) {
 
 func (s *stream[T]) advance() { s.has = false }
 
-// startsSession says whether an envelope is a command that starts another session.
+// startsSession reports whether an envelope is a command that starts another session.
 func startsSession(text string) bool {
 	c, ok := messages.ParseCommand(text)
 	return ok && c.Kind() == messages.Queued && c.StartsSession()

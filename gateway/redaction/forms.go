@@ -57,7 +57,7 @@ func spellings(s string) []string {
 	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
 }
 
-// base64Core is what the base64 of any text has in common that holds s behind so
+// base64Core returns what the base64 of any text has in common that holds s behind so
 // many bytes beyond a multiple of three.
 func base64Core(s string, shift int) string {
 	whole := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", shift) + s))
@@ -66,7 +66,7 @@ func base64Core(s string, shift int) string {
 	return whole[first:last]
 }
 
-// lowerEscapes is an escaped text as others escape it: %3a in place of %3A.
+// lowerEscapes returns an escaped text as others escape it: %3a in place of %3A.
 func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -104,7 +104,7 @@ func (f *forms) find(s string, found []span) []span {
 // shown while it is not known whether the rest comes.
 const minimum = 4
 
-// partialStart is where the end of s may be the beginning of a form, or len(s).
+// partialStart returns where the end of s may be the beginning of a form, or len(s).
 func (f *forms) partialStart(s string) int {
 	for i := max(0, len(s)-f.longest+1); i+minimum <= len(s); i++ {
 		k := pairKey(s[i], s[i+1])

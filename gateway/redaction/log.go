@@ -51,8 +51,8 @@ func (r *Redactor) cleanAttrs(as []slog.Attr) []slog.Attr {
 	return whole
 }
 
-// cleanAttr is a without secrets. A value of a type that is no text stays as it is, unless
-// what would be written of it holds one.
+// cleanAttr returns a without secrets. A value of a type that is no text stays as it is,
+// unless what would be written of it holds one.
 func (r *Redactor) cleanAttr(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	switch v.Kind() {

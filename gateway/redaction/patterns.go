@@ -149,8 +149,8 @@ func findBotTokens(s string, found []span) []span {
 	}
 }
 
-// botTokenStart is where the digits before the colon begin, or -1 when they are none of a
-// bot.
+// botTokenStart returns where the digits before the colon begin, or -1 when they are none
+// of a bot.
 func botTokenStart(s string, colon int) int {
 	from := colon
 	for from > 0 && isDigit(s[from-1]) {
@@ -162,7 +162,7 @@ func botTokenStart(s string, colon int) int {
 	return from
 }
 
-// partialPatternStart is where the end of s may be the beginning of a key, or len(s).
+// partialPatternStart returns where the end of s may be the beginning of a key, or len(s).
 func partialPatternStart(s string) int {
 	hold := len(s)
 	for _, p := range patterns {

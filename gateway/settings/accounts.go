@@ -77,7 +77,7 @@ func (c Config) Accounts() []Account {
 	return all
 }
 
-// WaitingByChannel is what becomes of messages that wait, by channel instance.
+// WaitingByChannel returns what becomes of messages that wait, by channel instance.
 func (c Config) WaitingByChannel() map[string]policy.Waiting {
 	m := map[string]policy.Waiting{}
 	for _, a := range c.Accounts() {

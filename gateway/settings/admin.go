@@ -7,7 +7,7 @@ import (
 	"parley/problems"
 )
 
-// AdminConfig says where the operator's socket is.
+// AdminConfig sets where the operator's socket is.
 type AdminConfig struct {
 	// Socket is its path. Default: admin.sock in the state folder; "off" for
 	// none, and then the commands that ask a running gateway do not work.
@@ -22,7 +22,7 @@ func (c AdminConfig) Defaults(stateDir string) AdminConfig {
 	return c
 }
 
-// Validate says what is wrong with c, after Defaults.
+// Validate reports what is wrong with c, after Defaults.
 func (c AdminConfig) Validate() error {
 	if c.Socket == listeners.Off || c.Socket == "" {
 		return nil

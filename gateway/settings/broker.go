@@ -39,7 +39,7 @@ type BrokerConfig struct {
 	Lease time.Duration `yaml:"lease"`
 }
 
-// BrokerOptions is how the message log is opened.
+// BrokerOptions returns how the message log is opened.
 func (cfg Config) BrokerOptions() broker.Options {
 	c := cfg.Broker
 	o := broker.Options{

@@ -46,7 +46,7 @@ func (c RedisConfig) Used() bool {
 	return !c.URL.IsZero() || c.PasswordFile != "" || c.CAFile != "" || c.Prefix != ""
 }
 
-// Options is how the store is opened.
+// Options returns how the store is opened.
 func (c RedisConfig) Options() redis.Options {
 	return redis.Options{URL: c.URL.Reveal(), PasswordFile: c.PasswordFile, CAFile: c.CAFile, Prefix: c.Prefix}
 }

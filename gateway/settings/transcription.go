@@ -83,7 +83,7 @@ func (c Config) validateTranscription(ps *problems.List) {
 	}
 }
 
-// perSecond is what a second costs, rounded up, when a minute costs so much.
+// perSecond returns what a second costs, rounded up, when a minute costs so much.
 func perSecond(perMinute string) (costs.Amount, error) {
 	_, decimals, _ := strings.Cut(perMinute, ".")
 	a, err := costs.ParseAmount(perMinute)
@@ -93,7 +93,7 @@ func perSecond(perMinute string) (costs.Amount, error) {
 	return (a + 59) / 60, nil
 }
 
-// FixedPrices is the price that the operator gave, if any.
+// FixedPrices returns the price that the operator gave, if any.
 func (c TranscriptionConfig) FixedPrices() []*costs.Price {
 	provider, model, err := SplitModel(c.Model)
 	if err != nil || c.PricePerMinute == "" {

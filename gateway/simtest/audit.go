@@ -65,7 +65,7 @@ func (w auditor) turnsOf(p *person) map[string]sessions.Turn {
 	return turns
 }
 
-// wasRefused says whether a part of the answer failed for good.
+// wasRefused reports whether a part of the answer failed for good.
 func (w auditor) wasRefused(id string) bool {
 	d, err := w.store.Delivery(nowhere, id)
 	return err == nil && hasFailedPart(d)
@@ -112,7 +112,7 @@ func (w auditor) auditText(event string, t sessions.Turn, turns map[string]sessi
 	w.counts["turn "+string(t.Outcome)]++
 }
 
-// answeredEvent is the message that an answer names.
+// answeredEvent returns the message that an answer names.
 func answeredEvent(text string) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(text, "re: "), "\n")
 	return line

@@ -81,7 +81,7 @@ func (w *world) perform(o *op) {
 	}
 }
 
-// mayTouch says whether o may change the mailbox of p.
+// mayTouch reports whether o may change the mailbox of p.
 func (o *op) mayTouch(p *person) bool { return o.token == p.token || o.kind == "recover" }
 
 // checkStep holds one step of a mailbox to the rules.

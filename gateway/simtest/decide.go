@@ -41,7 +41,7 @@ type director struct{ *world }
 
 func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
 
-// isBehind says whether the log's server that is asked is a follower that has not
+// isBehind reports whether the log's server that is asked is a follower that has not
 // heard of the newest messages.
 func (w *world) isBehind() bool { return !w.quiet && w.faults.stale && w.chance(30) }
 

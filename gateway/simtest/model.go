@@ -79,7 +79,7 @@ func (m *model) begin() (end func()) {
 	return func() { count(-1) }
 }
 
-// lastSaid is what the person said last, and whether a tool was called for it.
+// lastSaid returns what the person said last, and whether a tool was called for it.
 func lastSaid(ms []transcript.Message) (text string, called bool) {
 	for _, m := range ms {
 		switch m.Role {

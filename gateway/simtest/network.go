@@ -44,7 +44,7 @@ func (n *network) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	})
 }
 
-// address is where a person of that name talks to the bot.
+// address returns where a person of that name talks to the bot.
 func address(name string) sessionkeys.Address {
 	return sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: name}
 }

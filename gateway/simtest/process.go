@@ -113,7 +113,7 @@ func (p *process) kill() {
 	}
 }
 
-// hasEnded says whether p has ended by itself, and with what.
+// hasEnded reports whether p has ended by itself, and with what.
 func (p *process) hasEnded() bool {
 	select {
 	case <-p.ended:
@@ -208,7 +208,7 @@ func (w *world) newTools(p *process) *tools.Set {
 	return set
 }
 
-// endProblem says what is wrong with how p ended by itself, or "".
+// endProblem returns what is wrong with how p ended by itself, or "".
 func (p *process) endProblem() string {
 	if p.err == nil || p.dead || errors.Is(p.err, sessions.ErrFenced) { // fenced: another one of its name started
 		return ""

@@ -45,7 +45,7 @@ func (s *stream) entryAt(seq uint64) *entry {
 	return s.entries[seq-1]
 }
 
-// next is the first message of the mailbox above after. Who does not know of a
+// next returns the first message of the mailbox above after. Who does not know of a
 // later one may be told "none" by a server that is behind.
 func (s *stream) next(token string, after, expect uint64, behind bool) (broker.Envelope, error) {
 	s.w.mu.Lock()
@@ -96,7 +96,7 @@ func (s *stream) deadLetter(d broker.DeadLetter) {
 	}
 }
 
-// isDeadLettered says whether one of the copies of an event is a dead letter.
+// isDeadLettered reports whether one of the copies of an event is a dead letter.
 func (s *stream) isDeadLettered(event string) bool {
 	return slices.ContainsFunc(s.letters, func(d broker.DeadLetter) bool { return s.w.eventIn(d.Body) == event })
 }

@@ -36,7 +36,7 @@ type Result struct {
 	Counts    map[string]int
 }
 
-// Run is one schedule of a few conversations over worker and delivery
+// Run returns one schedule of a few conversations over worker and delivery
 // processes. The same options give the same schedule, see the package comment.
 func Run(t *testing.T, o Options) (r Result) {
 	t.Helper()
@@ -232,10 +232,10 @@ func (w *world) stepCalmly() bool {
 	return director{w}.deliverSignal()
 }
 
-// isDone says whether nothing is owed to anybody.
+// isDone reports whether nothing is owed to anybody.
 func (w *world) isDone() bool { return w.describeOwed() == "" }
 
-// describeOwed says what is.
+// describeOwed returns what is.
 func (w *world) describeOwed() string {
 	var owes []string
 	if es := w.log.deliverable(true); len(es) > 0 {
@@ -261,7 +261,7 @@ func (p *population) sender(in *person) string {
 	return in.name
 }
 
-// findProcess is the living one of that name, or that begins so; nil: none.
+// findProcess returns the living one of that name, or that begins so; nil: none.
 func (w *world) findProcess(name string) *process {
 	for _, p := range slices.Backward(w.procs) {
 		if strings.HasPrefix(p.name, name) && !p.dead && !p.hasEnded() {
@@ -271,7 +271,7 @@ func (w *world) findProcess(name string) *process {
 	return nil
 }
 
-// encodeBody is what a person says, as the log keeps it.
+// encodeBody returns what a person says, as the log keeps it.
 func encodeBody(m channels.Message) json.RawMessage {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -280,7 +280,7 @@ func encodeBody(m channels.Message) json.RawMessage {
 	return b
 }
 
-// eventIn is the name of the message in a body.
+// eventIn returns the name of the message in a body.
 func (*world) eventIn(b json.RawMessage) string {
 	var m struct {
 		Event string `json:"event"`
@@ -309,7 +309,7 @@ func (p *population) tokenOf(event string) string {
 	return ""
 }
 
-// partName is an answer's or a part's id for people.
+// partName returns an answer's or a part's id for people.
 func (w *world) partName(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

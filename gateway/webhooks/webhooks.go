@@ -18,7 +18,7 @@ import (
 	"parley/problems"
 )
 
-// Config says where networks bring their events.
+// Config sets where networks bring their events.
 type Config struct {
 	// Listen is host:port. Networks come by https, so either a proxy in front
 	// speaks it and passes requests on with their path unchanged, or CertFile

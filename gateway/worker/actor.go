@@ -98,7 +98,7 @@ func (a *owner) raiseLastSeen(seq uint64) {
 	}
 }
 
-// hasUnread says whether messages are known that no turn has read.
+// hasUnread reports whether messages are known that no turn has read.
 func (a *owner) hasUnread() bool {
 	a.m.LastSeen = max(a.m.LastSeen, a.lastSeen.Load())
 	return a.m.LastSeen > a.m.LastRead
@@ -275,11 +275,11 @@ func (a *owner) release() (bool, error) {
 	return released, nil
 }
 
-// turnID is a pure function of where the message stands in the log, so that
+// turnID returns a pure function of where the message stands in the log, so that
 // a repeated Open finds its turn.
 func (a *owner) turnID(seq uint64) string { return TurnID(a.w.Generation, a.token, seq) }
 
-// TurnID is the id of the turn that is opened by the message at seq of a
+// TurnID returns the id of the turn that is opened by the message at seq of a
 // mailbox, in the log of that generation.
 func TurnID(generation, token string, seq uint64) string {
 	b, _ := json.Marshal([]string{"turn", generation, token, strconv.FormatUint(seq, 10)})

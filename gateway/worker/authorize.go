@@ -41,7 +41,7 @@ func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
 	return a.refuses(m, chat), nil
 }
 
-// opener is the message that opened t. Of one that the log has no more, only what
+// opener returns the message that opened t. Of one that the log has no more, only what
 // the turn says of it is known: not the other id of its sender.
 func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
 	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}}

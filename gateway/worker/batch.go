@@ -82,7 +82,7 @@ func selectBatch(items []item, known []sessions.InboxID, rules policy.Waiting) b
 	return b
 }
 
-// utterance is the messages that are said as one, number i.
+// utterance returns the messages that are said as one, number i.
 func (b *batch) utterance(i int) []item {
 	end := len(b.items)
 	if i+1 < len(b.starts) {
@@ -91,7 +91,7 @@ func (b *batch) utterance(i int) []item {
 	return b.items[b.starts[i]:end]
 }
 
-// isFull says whether no further piece, with which there were so many bytes, can
+// isFull reports whether no further piece, with which there were so many bytes, can
 // belong to the last utterance.
 func (b *batch) isFull(bytes int) bool {
 	u := b.utterance(len(b.starts) - 1)
@@ -101,7 +101,7 @@ func (b *batch) isFull(bytes int) bool {
 	return len(u) >= maxPaste || bytes > messages.MaxText
 }
 
-// hasRoom says whether a further utterance, with which there were so many bytes,
+// hasRoom reports whether a further utterance, with which there were so many bytes,
 // fits.
 func (b *batch) hasRoom(bytes int) bool {
 	return len(b.starts) < maxCollected && bytes <= messages.MaxText
@@ -123,7 +123,7 @@ func (b *batch) amend(edit channels.Message) bool {
 	return false
 }
 
-// joinDelay is how long to wait for more that belongs to b.
+// joinDelay returns how long to wait for more that belongs to b.
 func (b *batch) joinDelay(now time.Time) time.Duration {
 	if len(b.items) == 0 {
 		return 0
@@ -161,7 +161,7 @@ func textOf(items []item) string {
 	return strings.Join(texts, "\n")
 }
 
-// mention is the message by which the bot is addressed; false: by none.
+// mention returns the message by which the bot is addressed; false: by none.
 func (b *batch) mention() (channels.Message, bool) {
 	for _, it := range b.items {
 		if messages.ForBot(it.msg) {
@@ -171,7 +171,7 @@ func (b *batch) mention() (channels.Message, bool) {
 	return channels.Message{}, false
 }
 
-// correctionOf is what stands before the new text of a message.
+// correctionOf returns what stands before the new text of a message.
 func correctionOf(m channels.Message) string {
 	if m.Completing {
 		return completed
@@ -179,7 +179,7 @@ func correctionOf(m channels.Message) string {
 	return corrected
 }
 
-// mergeItems is an utterance as one message.
+// mergeItems returns an utterance as one message.
 func mergeItems(items []item) channels.Message {
 	m := items[0].msg
 	m.Text, m.Attachments, m.Forwarded, m.Heard = textOf(items), nil, nil, nil

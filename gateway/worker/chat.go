@@ -48,7 +48,7 @@ func (a *owner) chat(ctx context.Context) (sessions.Chat, error) {
 	return chat, nil
 }
 
-// mayTakeHere says whether what waits is still to be taken up here.
+// mayTakeHere reports whether what waits is still to be taken up here.
 func (a *owner) mayTakeHere(ctx context.Context) (bool, error) {
 	chat, err := a.chat(ctx)
 	return err == nil && !chat.Closed && chat.Canonical() == a.m.Key.Address().Peer, err

@@ -13,7 +13,7 @@ import (
 	"parley/sessions"
 )
 
-// ConversationOf is the conversation that a message of the mailbox token names, or an
+// ConversationOf returns the conversation that a message of the mailbox token names, or an
 // error when that is none, or another mailbox's.
 func ConversationOf(token, name string) (sessionkeys.Key, error) {
 	key, err := sessionkeys.Parse(name)

@@ -20,7 +20,7 @@ type item struct {
 	err error // it cannot be read
 }
 
-// command is the queued command in it. An edit is none, and neither is what was
+// command returns the queued command in it. An edit is none, and neither is what was
 // not for the bot.
 func (it item) command() (messages.Command, bool) {
 	if it.err != nil || it.msg.Kind == channels.Edited || !messages.ForBot(it.msg) {
@@ -40,7 +40,7 @@ const (
 	longestGather = 5 * time.Second
 )
 
-// head is the first message of the mailbox, or broker.ErrNone.
+// head returns the first message of the mailbox, or broker.ErrNone.
 func (a *queue) head(ctx context.Context) (item, error) {
 	a.lookahead = slices.DeleteFunc(a.lookahead, func(it item) bool { return it.e.Seq <= a.m.LastRead })
 	if len(a.lookahead) == 0 {
@@ -69,7 +69,7 @@ func (a *queue) readOneAhead(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
-// readThrough is how far the actor has read its mailbox.
+// readThrough returns how far the actor has read its mailbox.
 func (a *queue) readThrough() uint64 {
 	if n := len(a.lookahead); n > 0 {
 		return a.lookahead[n-1].e.Seq
@@ -77,7 +77,7 @@ func (a *queue) readThrough() uint64 {
 	return a.m.LastRead
 }
 
-// isLookaheadFull says whether the actor looks no further.
+// isLookaheadFull reports whether the actor looks no further.
 func (a *queue) isLookaheadFull() bool {
 	bytes := 0
 	for _, it := range a.lookahead {
@@ -86,10 +86,10 @@ func (a *queue) isLookaheadFull() bool {
 	return len(a.lookahead) >= maxAhead || bytes >= maxAheadBytes
 }
 
-// errPoked says that somebody wants the actor to look for control requests.
+// errPoked means that somebody wants the actor to look for control requests.
 var errPoked = errors.New("look for control requests")
 
-// gather is what becomes one turn with the head of the mailbox, or joins one
+// gather returns what becomes one turn with the head of the mailbox, or joins one
 // with it. It waits, until errPoked, only when more may belong to the head:
 // until nothing came for a moment, counted from when the last of it was
 // received. Without patience it does not wait; then ripe says whether that would

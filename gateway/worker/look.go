@@ -98,7 +98,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 // look that began later finds none.
 func (w *Worker) markBacklog() { w.backlog.Add(1) }
 
-// hasBacklog says whether mailboxes may wait that nobody took.
+// hasBacklog reports whether mailboxes may wait that nobody took.
 func (w *Worker) hasBacklog() bool { return w.backlog.Load() != 0 }
 
 func (w *Worker) scanNow() {

@@ -44,7 +44,7 @@ func NotifyLost(ctx context.Context, s Notifier, generation string, m sessions.M
 	return !added, nil
 }
 
-// latestTurn is the open turn of m or, if there is none, the one that took, or was
+// latestTurn returns the open turn of m or, if there is none, the one that took, or was
 // joined by, the message that was read last, or ErrNotFound.
 func latestTurn(ctx context.Context, s Notifier, generation string, m sessions.Mailbox) (sessions.Turn, error) {
 	if m.Turn != nil {

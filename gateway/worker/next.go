@@ -53,7 +53,7 @@ func (a *queue) skipMissing() (bool, error) {
 	return a.skip(a.m.LastSeen)
 }
 
-// decode is the message in e, which must be one of this conversation: its
+// decode returns the message in e, which must be one of this conversation: its
 // address is where the answer goes.
 func (a *owner) decode(e broker.Envelope) (channels.Message, error) {
 	return decodeMessage(a.m.Key.Address(), e)

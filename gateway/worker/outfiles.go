@@ -25,7 +25,7 @@ type FileStore interface {
 type Files struct {
 	Sender *files.Sender
 	Store  FileStore
-	// Largest is how many bytes a file may have that is sent by a channel instance;
+	// Largest returns how many bytes a file may have that is sent by a channel instance;
 	// 0: it sends none. known is false for one that is not of this process.
 	Largest func(channel string) (limit int64, known bool)
 }
@@ -38,7 +38,7 @@ type chatFiles struct {
 
 var _ files.Chat = chatFiles{}
 
-// sendTool is the tool that sends files, for the turn of j.
+// sendTool returns the tool that sends files, for the turn of j.
 func (a *actor) sendTool(ctx context.Context, j *journal) (tools.Tool, error) {
 	sent := 0
 	if j.t.Steps > 0 {
@@ -127,7 +127,7 @@ func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, c
 	return f, nil
 }
 
-// turnError says that the turn cannot go on, not that the tool failed.
+// turnError reports that the turn cannot go on, not that the tool failed.
 func turnError(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, tools.ErrUnfinished, err)
 }

@@ -13,7 +13,7 @@ const lastMoment = 5 * time.Second
 
 var errTooLate = errors.New("worker stopped before the store answered")
 
-// withTakeGrace is a context for what takes a mailbox: it ends a moment after ctx. Who
+// withTakeGrace returns a context for what takes a mailbox: it ends a moment after ctx. Who
 // gives up without the answer does not know whether the mailbox is its own,
 // cannot give it back, and leaves an attempt behind that nobody made.
 func withTakeGrace(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -66,7 +66,7 @@ func (a *reactions) react(t sessions.Turn, ids []string, s channels.Stage, resum
 	})
 }
 
-// stageAfter is how a turn that ended so stands to its messages.
+// stageAfter returns how a turn that ended so stands to its messages.
 func stageAfter(why transcript.FinishReason, silent bool) channels.Stage {
 	if !silent && (why == transcript.EndTurn || why == transcript.Done) {
 		return channels.Done

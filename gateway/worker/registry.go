@@ -65,7 +65,7 @@ func (r *registry) drop(token string, e *entry) {
 	}
 }
 
-// has says whether the mailbox has an actor.
+// has reports whether the mailbox has an actor.
 func (r *registry) has(token string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

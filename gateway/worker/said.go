@@ -69,7 +69,7 @@ func FormatQuotes(qs []channels.Quote) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// quoteHeader is the line above a quote; none above words of somebody who may speak
+// quoteHeader returns the line above a quote; none above words of somebody who may speak
 // for themselves.
 func quoteHeader(q channels.Quote) string {
 	switch {
@@ -107,7 +107,7 @@ func speaker(s channels.Sender) string {
 	return strings.TrimSpace(name + " #" + shortID(s.ID))
 }
 
-// shortID is the same for the same id, and hard to find another person for: 30 bits.
+// shortID returns the same for the same id, and hard to find another person for: 30 bits.
 func shortID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:4])[:6])

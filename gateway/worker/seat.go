@@ -50,7 +50,7 @@ func (w *Worker) scanIfBacklog() {
 	}
 }
 
-// stopping says whether this process takes nothing new.
+// stopping reports whether this process takes nothing new.
 func (w *Worker) stopping() bool {
 	select {
 	case <-w.closing:

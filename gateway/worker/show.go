@@ -136,7 +136,7 @@ func (s *progress) run(ctx context.Context) {
 	}
 }
 
-// preview is what there is to show.
+// preview returns what there is to show.
 func (s *progress) preview() signals.Preview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *progress) send(p signals.Preview) {
 	s.signal(p)
 }
 
-// end says that nothing follows what was shown.
+// end announces that nothing follows what was shown.
 func (s *progress) end() { s.signal(signals.Preview{Over: true}) }
 
 func (s *progress) signal(p signals.Preview) {

@@ -37,7 +37,7 @@ type steering struct {
 
 var _ agent.Steering = (*steering)(nil)
 
-// newSteering is the steering of j's turn; nil when nothing may join it.
+// newSteering returns the steering of j's turn; nil when nothing may join it.
 func (a *actor) newSteering(j *journal) *steering {
 	rules := a.w.rules(j.t.Channel)
 	if !rules.MayJoin() || j.t.Attempts > 1 {

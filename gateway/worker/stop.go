@@ -68,7 +68,7 @@ func (a *actor) applyControls() (bool, error) {
 	return a.release()
 }
 
-// wasStoppedBy says whether a turn was ended by the request c, also when an earlier
+// wasStoppedBy reports whether a turn was ended by the request c, also when an earlier
 // owner of the mailbox did so and got no further.
 func (a *actor) wasStoppedBy(c sessions.Control) (bool, error) {
 	if a.stopRequested || a.m.LastRead == 0 {
@@ -84,7 +84,7 @@ func (a *actor) wasStoppedBy(c sessions.Control) (bool, error) {
 	return t.Outcome == transcript.Canceled && !t.EndedAt.Before(c.At.Truncate(time.Microsecond)), nil
 }
 
-// lastTurn is the turn that took, or was joined by, the message that was read
+// lastTurn returns the turn that took, or was joined by, the message that was read
 // last, or ErrNotFound.
 func (a *owner) lastTurn() (sessions.Turn, error) {
 	m := a.m

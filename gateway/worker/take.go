@@ -63,7 +63,7 @@ type question struct {
 	files      [][]attachments.Result // what came with each utterance; see bring
 }
 
-// message is what the model reads of q.
+// message returns what the model reads of q.
 func (a *owner) message(q *question, id string, now time.Time) transcript.Message {
 	if q.command != "" {
 		return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: q.command}}}
@@ -113,7 +113,7 @@ func isPicture(f attachments.Result) bool {
 	return f.Path != "" && f.Sum != "" && slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, f.MIME)
 }
 
-// buildQuestion says what b asks; ok is false when nothing: it is to be passed over.
+// buildQuestion returns what b asks; ok is false when nothing: it is to be passed over.
 func (a *actor) buildQuestion(ctx context.Context, b batch) (q question, ok bool, err error) {
 	first := b.items[0].msg
 	lead, ok := b.mention()
@@ -212,13 +212,13 @@ func (a *actor) dropKnown(known []sessions.InboxID, head channels.Message) (bool
 	return a.openTurn(q)
 }
 
-// isHeadKnown says whether the head is among the known events, and counts them.
+// isHeadKnown reports whether the head is among the known events, and counts them.
 func (a *actor) isHeadKnown(known []sessions.InboxID, head channels.Message) bool {
 	a.countDuplicates(head.Channel, "message_id", len(known))
 	return slices.Contains(known, messages.Inbox(head))
 }
 
-// countDiscarded is how many messages a stop drops when it passes over es. Edits are
+// countDiscarded returns how many messages a stop drops when it passes over es. Edits are
 // none, nor is what was taken into a turn ahead of its place, nor what was not
 // for the bot.
 func (a *owner) countDiscarded(es []broker.Envelope) (int, error) {

@@ -12,7 +12,7 @@ import (
 // tellEvery bounds how often a worker that has no slot free says so.
 const tellEvery = 50 * time.Millisecond
 
-// hintOthers says that mailboxes wait which this worker has no slot for, unless
+// hintOthers announces that mailboxes wait which this worker has no slot for, unless
 // it has just said so.
 func (w *Worker) hintOthers() {
 	now, last := w.Now().UnixNano(), w.hinted.Load()
@@ -22,7 +22,7 @@ func (w *Worker) hintOthers() {
 	w.signalWork()
 }
 
-// signalWork says that mailboxes wait which nobody owns.
+// signalWork announces that mailboxes wait which nobody owns.
 func (w *Worker) signalWork() { w.signal(signals.WorkTopic, signals.Work{From: w.Identity.Nonce}) }
 
 // receiveWork takes what another worker says.

@@ -7,10 +7,10 @@ import (
 // The most that one turn is made of, besides albums and pastes.
 const maxCollected = 32
 
-// rules is what holds for messages that came by a channel.
+// rules returns what holds for messages that came by a channel.
 func (w *Worker) rules(channel string) policy.Waiting { return w.Waiting[channel].Defaults() }
 
-// maySteer says whether a running turn may have use for what is said meanwhile.
+// maySteer reports whether a running turn may have use for what is said meanwhile.
 func (w *Worker) maySteer() bool {
 	for _, c := range w.Waiting {
 		if c.Defaults().MayJoin() {

@@ -105,7 +105,7 @@ type Options struct {
 	// MessageText makes what the model reads of a message and the lines of its files.
 	// Default [MessageText].
 	MessageText func(m channels.Message, files []string) string
-	// Authorize says whether the sender of a message may still be answered, in a
+	// Authorize reports whether the sender of a message may still be answered, in a
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
 	Authorize func(m channels.Message, chat ...string) policy.Verdict

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// CheckBaseURL says what is wrong with an address for requests. The address
+// CheckBaseURL reports what is wrong with an address for requests. The address
 // itself is not in the error.
 func CheckBaseURL(s string) error {
 	_, err := Endpoint(s, "")
 	return err
 }
 
-// Endpoint is the address of a method under the base URL of a provider, which
+// Endpoint returns the address of a method under the base URL of a provider, which
 // may end in a slash or not. The base URL is not in the error.
 func Endpoint(base, method string) (string, error) {
 	u, err := url.Parse(strings.TrimRight(base, "/") + "/")

@@ -28,7 +28,7 @@ type RequestTemplate struct {
 	Effort      string
 }
 
-// TemplateOf is what r says to m besides its messages.
+// TemplateOf returns what r says to m besides its messages.
 func TemplateOf(m Model, r Request) RequestTemplate {
 	return RequestTemplate{
 		Provider: m.Provider(), Model: m.Name(), System: r.System, Tools: r.Tools, Choice: r.Choice,
@@ -36,7 +36,7 @@ func TemplateOf(m Model, r Request) RequestTemplate {
 	}
 }
 
-// Request is a request of this frame again.
+// Request returns a request of this frame again.
 func (f RequestTemplate) Request(ms []transcript.Message, maxTokens int, cacheKey string) Request {
 	return Request{
 		System: f.System, Messages: ms, Tools: f.Tools, Choice: f.Choice, MaxTokens: maxTokens,
@@ -112,7 +112,7 @@ type definition struct {
 	Schema      string `json:"schema"`
 }
 
-// MarshalJSON is the form in which stores keep a frame; what UnmarshalJSON
+// MarshalJSON returns the form in which stores keep a frame; what UnmarshalJSON
 // makes of it has the same Name.
 func (f RequestTemplate) MarshalJSON() ([]byte, error) {
 	w := storedTemplate{

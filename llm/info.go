@@ -40,7 +40,7 @@ const (
 // Models is a catalogue by model name.
 type Models map[string]Info
 
-// KnownModels is the built-in catalogue: a copy, to which the operator's own models
+// KnownModels returns the built-in catalogue: a copy, to which the operator's own models
 // may be added or by which they may be replaced.
 func KnownModels() Models { return maps.Clone(known) }
 
@@ -67,7 +67,7 @@ func (m Models) Info(model string) Info {
 
 func equal(a, b string) bool { return a == b }
 
-// longest is the longest name for which match holds; of two that are equally
+// longest returns the longest name for which match holds; of two that are equally
 // long, the first in the alphabet. An empty name matches nothing.
 func (m Models) longest(match func(name string) bool) (best string, found bool) {
 	for name := range m {

@@ -17,7 +17,7 @@ import (
 
 // Model is one model of one provider. Many goroutines may stream at once.
 type Model interface {
-	// Provider is the name the operator gave the provider; Name is the model's
+	// Provider returns the name the operator gave the provider; Name is the model's
 	// name as the provider knows it. Together they find the price.
 	Provider() string
 	Name() string
@@ -63,7 +63,7 @@ type Definition struct {
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// ToolChoice says whether the model may, must or must not call a tool.
+// ToolChoice decides whether the model may, must or must not call a tool.
 type ToolChoice string
 
 // Tool choices.

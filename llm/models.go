@@ -58,7 +58,7 @@ var known = Models{
 // to 4,784 tokens (Claude API: vision, 2026-11).
 const claudePicture = 5000
 
-// claude is a Claude model with the window of the present generation, which
+// claude returns a Claude model with the window of the present generation, which
 // takes neither temperature nor top_p.
 func claude(t Thinking, source string) Info {
 	return Info{Window: 1_000_000, MaxOutput: 128_000, Vision: true, Picture: claudePicture, Effort: true, Thinking: t, Source: source}
@@ -69,7 +69,7 @@ func withSampling(i Info) Info {
 	return i
 }
 
-// gpt is a reasoning model of OpenAI.
+// gpt returns a reasoning model of OpenAI.
 func gpt(window int, source string) Info {
 	return Info{Window: window, MaxOutput: 128_000, Vision: true, Effort: true, Source: source}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Retry says whether a failed call may be tried again, and after how long. It
+// Retry decides whether a failed call may be tried again, and after how long. It
 // only decides: the caller waits, so that a cancelled turn stops waiting at
 // once, and writes each attempt into the ledger. The zero value has the
 // defaults; a Retry may be used by many goroutines at once when Random may.
@@ -33,7 +33,7 @@ const (
 // jitter is the share by which a wait may be shorter or longer.
 const jitter = 0.2
 
-// Next says whether to try again after err ended attempt number attempt (the
+// Next reports whether to try again after err ended attempt number attempt (the
 // first is 1), elapsed after the first attempt began; and how long to wait
 // first. It says no for a nil error, for one that is no [*Error], for one that
 // is not Retryable, when the attempts are used up, when the provider asks for
@@ -80,7 +80,7 @@ func (r Retry) backoff(attempt int, limit time.Duration) time.Duration {
 	return min(time.Duration(float64(min(wait, limit))*spread), limit)
 }
 
-// Retryable says whether the same request may work a little later: the
+// Retryable reports whether the same request may work a little later: the
 // provider was busy or broken, or the connection failed, and nothing of the
 // answer has been seen. What is wrong with the request, the key or the account
 // stays wrong. It says nothing about attempts and time; [Retry] does.
@@ -98,7 +98,7 @@ func (e *Error) Retryable() bool {
 	}
 }
 
-// isTransient says whether a Server error of this status may pass. A status
+// isTransient reports whether a Server error of this status may pass. A status
 // below 300 is that of a stream that broke with an error event.
 func isTransient(status int) bool {
 	switch status {

@@ -101,7 +101,7 @@ func u16(ns ...uint16) (b []byte) {
 // matrix shows a picture as it is.
 var matrix = u32(1<<16, 0, 0, 0, 1<<16, 0, 0, 0, 1<<30)
 
-// movieBox is the head of all frames, which stand in the file at that place.
+// movieBox returns the head of all frames, which stand in the file at that place.
 func (s stream) movieBox(at uint32) []byte {
 	rate := rates[s.rate]
 	length := uint32(len(s.frames) * perFrame)
@@ -117,7 +117,7 @@ func (s stream) movieBox(at uint32) []byte {
 	return box("moov", header, box("trak", track, media))
 }
 
-// sampleTable says what the frames are, and where each of them is.
+// sampleTable returns what the frames are, and where each of them is.
 func (s stream) sampleTable(at, rate uint32) []byte {
 	config := uint16(s.kind+1)<<11 | uint16(s.rate)<<7 | uint16(s.channels)<<3
 	decoder := slices.Concat([]byte{4, 17, 0x40, 0x15, 0, 0, 0}, u32(0, 0), []byte{5, 2}, u16(config))

@@ -151,7 +151,7 @@ func (m *Model) turn(h transcript.Message) *turn {
 	return t
 }
 
-// encodeAttachment is a picture as a picture; anything else only by its name, since
+// encodeAttachment returns a picture as a picture; anything else only by its name, since
 // the model reads files with tools.
 func (m *Model) encodeAttachment(b transcript.Binary) block {
 	switch b.MIMEType {
@@ -165,7 +165,7 @@ func (m *Model) encodeAttachment(b transcript.Binary) block {
 	return block{Type: "text", Text: wire.Mention(b)}
 }
 
-// encodeAssistant is what the model said: in the provider's own words when they come
+// encodeAssistant returns what the model said: in the provider's own words when they come
 // from this provider and model; else rebuilt from the parts, without thinking,
 // which only its maker can verify.
 func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
@@ -199,7 +199,7 @@ func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
 	return out
 }
 
-// isEmptyText says whether a block is a text without words, which the API
+// isEmptyText reports whether a block is a text without words, which the API
 // returns but does not take.
 func isEmptyText(raw json.RawMessage) bool {
 	const usual = `{"type":"text","text":"`
@@ -213,7 +213,7 @@ func isEmptyText(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &b) == nil && b.Type == "text" && strings.TrimSpace(b.Text) == ""
 }
 
-// inputObject is a tool call's arguments as an object, whatever the model wrote. (F10)
+// inputObject returns a tool call's arguments as an object, whatever the model wrote. (F10)
 func inputObject(s string) json.RawMessage {
 	trimmed := strings.TrimSpace(s)
 	if strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) {
@@ -226,7 +226,7 @@ func inputObject(s string) json.RawMessage {
 	return raw
 }
 
-// safeID is a call id in the alphabet that the API takes. Ids from other
+// safeID returns a call id in the alphabet that the API takes. Ids from other
 // providers may have dots and colons; the same one always becomes the same,
 // and a hash keeps different ones apart.
 func safeID(id string) string {

@@ -123,7 +123,7 @@ func encodeTools(ds []llm.Definition) []tool {
 	return out
 }
 
-// schemaOrEmpty is a tool's schema as it stands; a tool without one takes no
+// schemaOrEmpty returns a tool's schema as it stands; a tool without one takes no
 // arguments.
 func schemaOrEmpty(s json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(s)) == 0 {

@@ -19,7 +19,7 @@ const (
 	maxArguments = 1 << 20 // bytes of one tool call's arguments
 )
 
-// errReported says that an event is the provider's own report of a failure.
+// errReported means that an event is the provider's own report of a failure.
 var errReported = errors.New("error event")
 
 // event is a stream event as far as we read it.
@@ -197,7 +197,7 @@ func (a *answer) checkComplete() error {
 	return nil
 }
 
-// response is the whole answer, after finished.
+// response returns the whole answer, after finished.
 func (a *answer) response(requestID string) *llm.Response {
 	m := transcript.Message{
 		Role: transcript.Assistant, Model: cmp.Or(a.reported, a.model),
@@ -301,7 +301,7 @@ func (b *openBlock) call() transcript.ToolCall {
 	return transcript.ToolCall{ID: b.start.ID, Name: b.start.Name, Input: b.arguments(), Finished: true}
 }
 
-// part is the block for everybody, nil when only the provider can read it.
+// part returns the block for everybody, nil when only the provider can read it.
 func (b *openBlock) part() transcript.Part {
 	switch b.kind {
 	case "text":
@@ -318,7 +318,7 @@ func (b *openBlock) part() transcript.Part {
 	return nil
 }
 
-// raw is the block as it goes back to the provider: its start, with the fields
+// raw returns the block as it goes back to the provider: its start, with the fields
 // that the deltas filled. A block without deltas stays as it came.
 func (b *openBlock) raw() json.RawMessage {
 	set := map[string]any{}

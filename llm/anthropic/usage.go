@@ -118,7 +118,7 @@ func valueOrZero(n *int64) int64 {
 	return max(*n, 0)
 }
 
-// partialUsage is what had been reported when the stream broke, nil when nothing
+// partialUsage returns what had been reported when the stream broke, nil when nothing
 // had. The output of a broken stream is never final.
 func (u *usage) partialUsage() *costs.Usage {
 	if !u.seen {
@@ -129,7 +129,7 @@ func (u *usage) partialUsage() *costs.Usage {
 	return &b
 }
 
-// finalUsage is the usage of a finished answer; estimated where the provider, or a
+// finalUsage returns the usage of a finished answer; estimated where the provider, or a
 // proxy before it, left it out.
 func (a *answer) finalUsage() costs.Usage {
 	b, covered := a.usage.buckets()

@@ -39,7 +39,7 @@ func ValidateAnthropic(t testing.TB, body []byte) {
 	}
 }
 
-// CheckAnthropic says what is wrong with a request body.
+// CheckAnthropic reports what is wrong with a request body.
 func CheckAnthropic(body []byte) error {
 	schema, err := messageSchema()
 	if err != nil {

@@ -147,7 +147,7 @@ func toolRequest() llm.Request {
 	return r
 }
 
-// requestWithResults is the next request after a message with calls.
+// requestWithResults returns the next request after a message with calls.
 func requestWithResults(m transcript.Message) llm.Request {
 	r := toolRequest()
 	results := transcript.Message{Role: transcript.Tool}

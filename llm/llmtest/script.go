@@ -88,7 +88,7 @@ type Script struct {
 
 var _ llm.Model = (*Script)(nil)
 
-// NewScript is a model that answers with these turns, in order.
+// NewScript returns a model that answers with these turns, in order.
 func NewScript(turns ...Turn) *Script { return &Script{turns: slices.Clone(turns)} }
 
 // Provider is ProviderName, or "script".
@@ -114,7 +114,7 @@ func (s *Script) Requests() []llm.Request {
 	return slices.Clone(s.requests)
 }
 
-// Remaining is how many turns of NewScript nobody asked for yet.
+// Remaining returns how many turns of NewScript nobody asked for yet.
 func (s *Script) Remaining() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

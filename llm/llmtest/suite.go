@@ -29,14 +29,14 @@ type Endpoint struct {
 // events, each with its final blank line; leaving any off the end makes it
 // incomplete unless Wire says otherwise.
 type Wire struct {
-	// Text is a whole answer of these pieces of text that reports Usage.
+	// Text returns a whole answer of these pieces of text that reports Usage.
 	Text  func(pieces ...string) []string
 	Usage costs.Usage
-	// Thinking is a whole answer that thinks before it says text.
+	// Thinking returns a whole answer that thinks before it says text.
 	Thinking func(thought, text string) []string
-	// Tool is a whole answer that calls one tool, its arguments in pieces.
+	// Tool returns a whole answer that calls one tool, its arguments in pieces.
 	Tool func(id, name string, pieces ...string) []string
-	// Silent is a whole answer that does not say what it used.
+	// Silent returns a whole answer that does not say what it used.
 	Silent func(text string) []string
 	// Visible is how many events of Text("…", …) come before the first one
 	// that a consumer sees, and Final the number of events without which the
@@ -46,7 +46,7 @@ type Wire struct {
 	// 0, behind the first Visible events of a Text, and each of which the adapter
 	// keeps something.
 	Hoards map[string]func(i int) string
-	// Error is an error event inside a stream, and Refusal the body of a
+	// Error returns an error event inside a stream, and Refusal the body of a
 	// response with an error status, both for an error of this kind.
 	Error   func(kind llm.Kind, message string) string
 	Refusal func(kind llm.Kind, message string) string

@@ -72,7 +72,7 @@ func (b *base) post(x *wire.Exchange, settings any, key string, items []json.Raw
 	return nil
 }
 
-// join is a request body: settings, and last, under key, the items, byte for
+// join returns a request body: settings, and last, under key, the items, byte for
 // byte. encoding/json would take the spaces out of them on its way.
 func join(settings any, key string, items []json.RawMessage) ([]byte, error) {
 	head, err := marshalUnescaped(settings)

@@ -17,12 +17,12 @@ type incoming struct {
 	usage              *counts // nil: the provider has not said it
 }
 
-// newIncoming is the answer to r before its first byte.
+// newIncoming returns the answer to r before its first byte.
 func (b *base) newIncoming(r llm.Request, yield func(llm.Event, error) bool) incoming {
 	return incoming{Sink: b.NewSink(r, yield), request: r, provider: b.Provider(), model: b.Name()}
 }
 
-// finalUsage is the usage of a finished answer; estimated when the server sent none.
+// finalUsage returns the usage of a finished answer; estimated when the server sent none.
 func (a *incoming) finalUsage() costs.Usage {
 	var u costs.Usage
 	if a.usage != nil && a.usage.Prompt+a.usage.Completion > 0 {
@@ -35,7 +35,7 @@ func (a *incoming) finalUsage() costs.Usage {
 	return u
 }
 
-// partialUsage is what had been reported when the stream broke, nil when nothing
+// partialUsage returns what had been reported when the stream broke, nil when nothing
 // had.
 func (a *incoming) partialUsage() *costs.Usage {
 	if a.usage == nil {

@@ -21,7 +21,7 @@ func newNativeCall(c transcript.ToolCall) nativeCall {
 	}
 }
 
-// nativeMessage is an assistant message as the protocol has it.
+// nativeMessage returns an assistant message as the protocol has it.
 func nativeMessage(text string, calls []nativeCall, extra map[string]any) map[string]any {
 	m := map[string]any{}
 	maps.Copy(m, extra)

@@ -114,7 +114,7 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 	return m.finishStream(x, a)
 }
 
-// finishStream is what comes of a stream that ended in good order. A server may leave
+// finishStream returns what comes of a stream that ended in good order. A server may leave
 // out [DONE]; it may not leave out why it stopped.
 func (m *Model) finishStream(x *wire.Exchange, a *answer) (*llm.Response, *llm.Error) {
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// isReasoning says whether a field holds thinking: there is no standard name,
+// isReasoning reports whether a field holds thinking: there is no standard name,
 // but every server uses one of these words. (E01)
 func isReasoning(name string) bool {
 	name = strings.ToLower(name)
@@ -126,7 +126,7 @@ func (e *entry) MarshalJSON() ([]byte, error) {
 	return marshalUnescaped(out)
 }
 
-// textOf is what an entry says in words.
+// textOf returns what an entry says in words.
 func textOf(entry map[string]json.RawMessage) string {
 	for _, name := range []string{"text", "summary", "content", "thinking"} {
 		var s string

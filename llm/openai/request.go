@@ -84,7 +84,7 @@ func (m *Model) settings(r llm.Request) chatSettings {
 	return s
 }
 
-// systemText is the system message, empty when there is none.
+// systemText returns the system message, empty when there is none.
 func systemText(r llm.Request) string {
 	var texts []string
 	for _, b := range r.System {
@@ -95,7 +95,7 @@ func systemText(r llm.Request) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// messages is the history behind the system message, nil when it is empty.
+// messages returns the history behind the system message, nil when it is empty.
 func (m *Model) messages(r llm.Request) []json.RawMessage {
 	var out []json.RawMessage
 	for _, h := range r.Messages {
@@ -111,8 +111,8 @@ func (m *Model) messages(r llm.Request) []json.RawMessage {
 	return out
 }
 
-// encodeNonAssistant is a user or tool message: first one message for each result, then
-// one with everything else.
+// encodeNonAssistant returns a user or tool message: first one message for each result,
+// then one with everything else.
 func (m *Model) encodeNonAssistant(h transcript.Message) []json.RawMessage {
 	return m.encodeParts(h, partForm{
 		result: func(id, content string) any { return chatMessage{Role: "tool", ToolCallID: id, Content: content} },
@@ -124,7 +124,7 @@ func (m *Model) encodeNonAssistant(h transcript.Message) []json.RawMessage {
 	})
 }
 
-// encodeAssistant is what the model said: in the provider's own words when they come
+// encodeAssistant returns what the model said: in the provider's own words when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
 func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
 	if n, _ := m.NativeBlocks(h); len(n) == 1 && itemType(n[0]) == "" {
@@ -152,7 +152,7 @@ func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
 	return []json.RawMessage{marshalObject(nativeMessage(strings.Join(words, "\n"), calls, nil))}
 }
 
-// arguments is a call's input as the text of a JSON object, whatever the model
+// arguments returns a call's input as the text of a JSON object, whatever the model
 // wrote. (F10)
 func arguments(s string) string {
 	trimmed := strings.TrimSpace(s)

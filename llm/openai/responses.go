@@ -78,7 +78,7 @@ func (m *Responses) run(ctx context.Context, r llm.Request, a *responsesAnswer) 
 	return nil, x.CutFault(a.events)
 }
 
-// finishStream is what comes of a stream that said how it ended.
+// finishStream returns what comes of a stream that said how it ended.
 func (a *responsesAnswer) finishStream(x *wire.Exchange) (*llm.Response, *llm.Error) {
 	switch {
 	case a.status == "failed":

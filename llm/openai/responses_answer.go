@@ -49,7 +49,7 @@ func (a *responsesAnswer) response(requestID string) (*llm.Response, error) {
 	}, nil
 }
 
-// isComplete says whether a call may be run: one that the end of the answer cut may
+// isComplete reports whether a call may be run: one that the end of the answer cut may
 // not.
 func (a *responsesAnswer) isComplete(it *item) bool {
 	return a.status == "completed" || it.done && it.status != "incomplete" && json.Valid([]byte(it.input()))
@@ -82,7 +82,7 @@ func (a *responsesAnswer) finishReason() transcript.FinishReason {
 	return transcript.EndTurn
 }
 
-// input is a call's arguments as the model wrote them.
+// input returns a call's arguments as the model wrote them.
 func (it *item) input() string {
 	if s := it.text.String(); strings.TrimSpace(s) != "" {
 		return s
@@ -90,7 +90,7 @@ func (it *item) input() string {
 	return "{}"
 }
 
-// native is the item as it goes back: as it came, byte for byte, or rebuilt
+// native returns the item as it goes back: as it came, byte for byte, or rebuilt
 // when it never came whole. Only a call whose id or arguments the provider
 // itself would refuse is changed, in just these. (B05)
 func (it *item) native() json.RawMessage {

@@ -9,7 +9,7 @@ import (
 	"parley/llm/wire"
 )
 
-// reportedFault is the fault that the provider reported in an event of type error
+// reportedFault returns the fault that the provider reported in an event of type error
 // or in a failed response. Documented is {"type":"error","code","message"};
 // what comes as often is the same inside of "error".
 func reportedFault(x *wire.Exchange, raw []byte) *llm.Error {

@@ -9,7 +9,7 @@ import (
 	"parley/transcript"
 )
 
-// input is the history as items.
+// input returns the history as items.
 func (m *Responses) input(r llm.Request) []json.RawMessage {
 	var in []json.RawMessage
 	for _, h := range r.Messages {
@@ -30,8 +30,8 @@ type contentPart struct {
 	Detail   string `json:"detail,omitempty"`
 }
 
-// encodeNonAssistant is a user or tool message: first one item for each result, then one
-// with everything else.
+// encodeNonAssistant returns a user or tool message: first one item for each result, then
+// one with everything else.
 func (m *Responses) encodeNonAssistant(h transcript.Message) []json.RawMessage {
 	return m.encodeParts(h, partForm{
 		result: func(id, content string) any {
@@ -45,7 +45,7 @@ func (m *Responses) encodeNonAssistant(h transcript.Message) []json.RawMessage {
 	})
 }
 
-// encodeAssistant is what the model said: in the provider's own items when they come
+// encodeAssistant returns what the model said: in the provider's own items when they come
 // from this provider and model, else rebuilt from the parts, without thinking.
 func (m *Responses) encodeAssistant(h transcript.Message) []json.RawMessage {
 	if native, _ := m.NativeBlocks(h); len(native) > 0 && itemType(native[0]) != "" {
@@ -65,7 +65,7 @@ func (m *Responses) encodeAssistant(h transcript.Message) []json.RawMessage {
 	return in
 }
 
-// replay is what goes back of an answer's items: all of them as they came,
+// replay returns what goes back of an answer's items: all of them as they came,
 // except reasoning that the provider would refuse. It stores nothing, so it
 // finds no reasoning that comes without its content; and it wants behind
 // reasoning what was said or done because of it, which an answer that was cut
@@ -103,7 +103,7 @@ func functionCall(id, name, input string) json.RawMessage {
 	return marshalObject(map[string]any{"type": "function_call", "call_id": id, "name": name, "arguments": arguments(input)})
 }
 
-// marshalObject is a message or an item of our own.
+// marshalObject returns a message or an item of our own.
 func marshalObject(fields any) json.RawMessage {
 	raw, _ := marshalUnescaped(fields) // strings, and structs and maps of them, always encode
 	return raw

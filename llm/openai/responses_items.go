@@ -68,7 +68,7 @@ func (a *responsesAnswer) begin(it *item) (*item, error) {
 	return it, nil
 }
 
-// findItem is the item that raw is the end of; a new one if nothing of it came.
+// findItem returns the item that raw is the end of; a new one if nothing of it came.
 func (a *responsesAnswer) findItem(e responseEvent, raw json.RawMessage) (*item, error) {
 	s, err := decodeItem(raw)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *responsesAnswer) findItem(e responseEvent, raw json.RawMessage) (*item,
 	return a.itemFor(e, s.Type)
 }
 
-// itemFor is the item of a kind that an event belongs to: that of its id, else the
+// itemFor returns the item of a kind that an event belongs to: that of its id, else the
 // open one in its place, else a new one. There are servers that name an item
 // differently in each event, others that number every item 0, and others that
 // do not announce it.
@@ -154,7 +154,7 @@ func (a *responsesAnswer) emitThinking(it *item, s itemState) error {
 	return nil
 }
 
-// missingSuffix is what have lacks of whole. When what came before is no beginning of
+// missingSuffix returns what have lacks of whole. When what came before is no beginning of
 // whole, whole counts, and nothing of it can be shown again.
 func missingSuffix(have *strings.Builder, whole string) string {
 	if tail, ok := strings.CutPrefix(whole, have.String()); ok {
@@ -173,7 +173,7 @@ type outputPart struct {
 	Refusal string `json:"refusal"`
 }
 
-// messageText is the text of a message.
+// messageText returns the text of a message.
 func messageText(content json.RawMessage) (text string, refused bool, err error) {
 	if json.Unmarshal(content, &text) == nil {
 		return text, false, nil
@@ -197,5 +197,5 @@ func contentParts(raw json.RawMessage) ([]outputPart, error) {
 	return parts, nil
 }
 
-// isPresent says that a value is there and not null.
+// isPresent reports whether a value is there and not null.
 func isPresent(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

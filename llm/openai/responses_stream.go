@@ -254,7 +254,7 @@ func (a *responsesAnswer) appendCall(it *item, piece string) error {
 	return nil
 }
 
-// freshID is a call's id if no other call has it, else a new one.
+// freshID returns a call's id if no other call has it, else a new one.
 func (a *responsesAnswer) freshID(it *item) string {
 	if it.callID == "" {
 		return wire.NewID()

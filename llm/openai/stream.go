@@ -73,7 +73,7 @@ type call struct {
 	extra    map[string]json.RawMessage
 }
 
-// isDone says that the answer said why it stopped.
+// isDone reports whether the answer said why it stopped.
 func (a *answer) isDone() bool { return a.finishReason != "" }
 
 // apply works in one chunk.
@@ -255,7 +255,7 @@ func argumentPiece(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// findCall is the call that a delta belongs to: that of its index, unless the
+// findCall returns the call that a delta belongs to: that of its index, unless the
 // delta has another id (servers that number every call 0); without an index,
 // that of its id, or the newest. Else a new one.
 func (a *answer) findCall(index *int, id, name string) (*call, error) {

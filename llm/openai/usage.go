@@ -103,7 +103,7 @@ const (
 	largestExponent = 3 // digits
 )
 
-// parsePico is a decimal number of dollars, exactly, rounded half up beyond the
+// parsePico returns a decimal number of dollars, exactly, rounded half up beyond the
 // twelfth place.
 func parsePico(n json.Number) (costs.Amount, bool) {
 	s := strings.ToLower(n.String())

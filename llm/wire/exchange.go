@@ -193,7 +193,7 @@ func (x *Exchange) send(url string, header http.Header, body []byte) error {
 // one may still have ended too early, which the adapter sees.
 func (x *Exchange) Events() iter.Seq2[Event, error] { return readEvents(x.body, maxEvent) }
 
-// mayBeEventStream says whether a body may hold server-sent events. Some compatible
+// mayBeEventStream reports whether a body may hold server-sent events. Some compatible
 // servers send them as text/plain or without a type.
 func mayBeEventStream(h http.Header) bool {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))

@@ -20,10 +20,10 @@ import (
 // ErrMalformed marks an answer that breaks the protocol.
 var ErrMalformed = errors.New("malformed answer")
 
-// ErrCut says that a stream ended before its end was said.
+// ErrCut means that a stream ended before its end was said.
 var ErrCut = errors.New("answer cut off before its end")
 
-// Fault says what ended the exchange as an error without provider and model,
+// Fault returns what ended the exchange as an error without provider and model,
 // which the adapter adds together with what had been received. err is what
 // came from Do or from reading the stream.
 func (x *Exchange) Fault(err error) *llm.Error {
@@ -55,7 +55,7 @@ func (x *Exchange) fault(err error) *llm.Error {
 	return &llm.Error{Kind: llm.Network, Message: x.reason(err), Err: connectionCause(err)}
 }
 
-// ReportedFault is the fault that the provider itself reported inside a stream.
+// ReportedFault returns the fault that the provider itself reported inside a stream.
 func (x *Exchange) ReportedFault(body []byte) *llm.Error {
 	a, ok := parseAPIError(body)
 	if !ok {
@@ -66,7 +66,7 @@ func (x *Exchange) ReportedFault(body []byte) *llm.Error {
 	return e
 }
 
-// ProtocolFault is a fault that the adapter found in a stream which ended in good
+// ProtocolFault returns a fault that the adapter found in a stream which ended in good
 // order; one of the context comes first.
 func (x *Exchange) ProtocolFault(kind llm.Kind, message string) *llm.Error {
 	e := x.Fault(nil)
@@ -76,7 +76,7 @@ func (x *Exchange) ProtocolFault(kind llm.Kind, message string) *llm.Error {
 	return e
 }
 
-// CutFault is the fault of a stream that stopped without saying so. What came and
+// CutFault returns the fault of a stream that stopped without saying so. What came and
 // was no stream at all (a page of a proxy) is malformed, not cut.
 func (x *Exchange) CutFault(events int) *llm.Error {
 	if events == 0 && x.bytes > 0 {
@@ -190,7 +190,7 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// IsError says whether a JSON object carries an error instead of content.
+// IsError reports whether a JSON object carries an error instead of content.
 func IsError(body []byte) bool {
 	var o struct {
 		Error json.RawMessage `json:"error"`

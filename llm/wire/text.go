@@ -22,7 +22,7 @@ func Mention(b transcript.Binary) string {
 // longestID is what the strictest provider takes.
 const longestID = 40
 
-// SafeID is a tool-call id of at most 40 letters, digits, _ and -. One that is
+// SafeID returns a tool-call id of at most 40 letters, digits, _ and -. One that is
 // so already stays as it is; another gets a hash of itself, so that different
 // ids stay different.
 func SafeID(id string) string {
@@ -41,5 +41,5 @@ func SafeID(id string) string {
 	return safe[:min(len(safe), 23)] + "_" + hex.EncodeToString(sum[:8])
 }
 
-// NewID is an id for a tool call that its provider left without one.
+// NewID returns an id for a tool call that its provider left without one.
 func NewID() string { return "call_" + rand.Text() }

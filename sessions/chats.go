@@ -21,13 +21,13 @@ type Chat struct {
 	Closed  bool      // nothing can be sent there
 }
 
-// Canonical is the id by which conversations of the chat are known.
+// Canonical returns the id by which conversations of the chat are known.
 func (c Chat) Canonical() string { return c.IDs[0] }
 
-// Current is the id to send to.
+// Current returns the id to send to.
 func (c Chat) Current() string { return c.IDs[len(c.IDs)-1] }
 
-// CloseRequest says that nothing can be sent to a chat any more.
+// CloseRequest means that nothing can be sent to a chat any more.
 type CloseRequest struct {
 	ID   string // of what showed it, unique: the same one again answers the same
 	Chat ChatID // by any of its ids

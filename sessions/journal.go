@@ -32,10 +32,10 @@ type Journal struct {
 // from now on.
 func (j *Journal) SetHistory(ms []transcript.Message) { j.history, j.known = ms, true }
 
-// History is what the store holds, as far as the journal has seen it.
+// History returns what the store holds, as far as the journal has seen it.
 func (j *Journal) History() ([]transcript.Message, bool) { return j.history, j.known }
 
-// Messages is the history so far, oldest first. It is not to be changed.
+// Messages returns the history so far, oldest first. It is not to be changed.
 func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
 	if !j.known {
 		ms, err := j.Store.Messages(ctx, j.Session)

@@ -24,7 +24,7 @@ type Queries interface {
 	Backlog(ctx context.Context) (Backlog, error)
 }
 
-// SessionQuery says which root sessions are listed.
+// SessionQuery sets which root sessions are listed.
 type SessionQuery struct {
 	Since   time.Time // those that changed then or later, themselves or below; zero: all
 	Channel string    // those with a turn that came by this instance; empty: all
@@ -32,7 +32,7 @@ type SessionQuery struct {
 	Limit   int       // at most so many; 0: none
 }
 
-// Grouping says what usage is summed up by.
+// Grouping describes what usage is summed up by.
 type Grouping string
 
 // What usage can be summed up by.
@@ -50,7 +50,7 @@ func Groupings() []Grouping {
 	return []Grouping{ByModel, ByChannel, ByAgent, ByPurpose, ByDay, BySession}
 }
 
-// UsageQuery says which entries of the ledger are summed up, and by what.
+// UsageQuery sets which entries of the ledger are summed up, and by what.
 type UsageQuery struct {
 	Since, Until time.Time             // booked in [Since, Until); zero: no bound
 	Tree         sessionkeys.SessionID // only calls of it and its descendants; empty: all

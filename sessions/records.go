@@ -34,7 +34,7 @@ const AnyRevision = -1
 // file or a history.
 const MaxRecord = 64 << 10
 
-// ErrChanged says that a record is not as its writer has seen it.
+// ErrChanged means that a record is not as its writer has seen it.
 var ErrChanged = errors.New("the record was changed meanwhile")
 
 // Records keeps small documents. A record is read, changed and written back: who was

@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	// ErrFenced says that the caller does not own the mailbox any more, or not under
+	// ErrFenced means that the caller does not own the mailbox any more, or not under
 	// this epoch. Nothing was written (but see Store.Settle). The caller drops
 	// the work: somebody else has it.
 	ErrFenced = errors.New("no longer the owner of this mailbox")
-	// ErrNotFound says that there is no such row.
+	// ErrNotFound means that there is no such row.
 	ErrNotFound = errors.New("not found")
-	// ErrDamaged says that the database is damaged or of a newer version than this
+	// ErrDamaged means that the database is damaged or of a newer version than this
 	// program. It is said at opening; nothing was changed.
 	ErrDamaged = errors.New("the database cannot be used")
 )
@@ -65,10 +65,10 @@ type Mailbox struct {
 	Controls int   // pending control requests
 }
 
-// Fence is the proof that m.Owner holds m.
+// Fence returns the proof that m.Owner holds m.
 func (m Mailbox) Fence() Fence { return Fence{m.Token, m.Epoch, m.Owner.Nonce} }
 
-// HasWork says whether there is work for an owner.
+// HasWork reports whether there is work for an owner.
 func (m Mailbox) HasWork() bool { return m.LastSeen > m.LastRead || m.Turn != nil || m.Controls > 0 }
 
 // InboxID names one event of a network for ever. A second copy of an event
@@ -80,7 +80,7 @@ type InboxID struct {
 	Event   string
 }
 
-// KnownError says that some of the events of an opening, but not all, were
+// KnownError means that some of the events of an opening, but not all, were
 // known. Nothing was written.
 type KnownError struct{ Events []InboxID }
 
@@ -98,7 +98,7 @@ type TextHash struct {
 	Sum     string // of its text; the caller says how
 }
 
-// TurnState says where a turn stands.
+// TurnState describes where a turn stands.
 type TurnState string
 
 // States of a turn.
@@ -225,7 +225,7 @@ type File struct {
 	Object string `json:"object"` // what the content is kept as, until it is sent
 }
 
-// SendState says how far a part of an answer got.
+// SendState describes how far a part of an answer got.
 type SendState string
 
 // States of an outgoing part.
@@ -237,7 +237,7 @@ const (
 	Failed    SendState = "failed"
 )
 
-// FailReason says why a part of an answer failed, where people are told of it. The
+// FailReason describes why a part of an answer failed, where people are told of it. The
 // empty one says nothing.
 type FailReason string
 
@@ -251,7 +251,7 @@ const (
 	TooLarge    FailReason = "too_large" // for the network
 )
 
-// PreviewState says what is known of the message that shows a turn's answer so far.
+// PreviewState describes what is known of the message that shows a turn's answer so far.
 type PreviewState string
 
 // States of a preview.
@@ -269,7 +269,7 @@ type Preview struct {
 	ID    string // PreviewShown: the network's id of it; else empty
 }
 
-// ShownPreview is the preview that is the message of that id; of an empty id none.
+// ShownPreview returns the preview that is the message of that id; of an empty id none.
 func ShownPreview(id string) Preview {
 	if id == "" {
 		return Preview{}

@@ -34,7 +34,7 @@ type Store interface {
 	// the store takes writes. A disk without room is disks.ErrFull where the
 	// driver can tell.
 	Probe(ctx context.Context) error
-	// Clock is the store's own time, by which workers judge each other's leases:
+	// Clock returns the store's own time, by which workers judge each other's leases:
 	// the machine of one of them may have another time.
 	Clock(ctx context.Context) (time.Time, error)
 	Close() error
@@ -42,7 +42,7 @@ type Store interface {
 
 // Dispatch is who works on which mailbox.
 type Dispatch interface {
-	// Generation is the name of the log whose sequences the mailboxes count,
+	// Generation returns the name of the log whose sequences the mailboxes count,
 	// and the highest sequence touched in it; "" when none was set.
 	Generation(ctx context.Context) (name string, highest uint64, err error)
 	// StartGeneration begins another log: sequences start again from zero.
@@ -50,12 +50,12 @@ type Dispatch interface {
 	// Open turns stay open.
 	StartGeneration(ctx context.Context, name string) (lost int, err error)
 
-	// Heartbeat says that w lives until then; before its first a worker does not
+	// Heartbeat reports that w lives until then; before its first a worker does not
 	// live. A worker of the same name and another nonce is dead from now on. It
 	// returns ErrFenced to a worker that left or was followed by another of its
 	// name: the dead stay dead.
 	Heartbeat(ctx context.Context, w Worker, until time.Time) error
-	// Leave says that w is gone: what it owns may be taken at once.
+	// Leave reports that w is gone: what it owns may be taken at once.
 	Leave(ctx context.Context, w Worker) error
 
 	// Touch notes that the mailbox has a message seq, creating it with a new
@@ -89,7 +89,7 @@ type Dispatch interface {
 	Release(ctx context.Context, f Fence) (m Mailbox, released bool, err error)
 	// Handover gives it up with whatever is owed; the attempt does not count.
 	Handover(ctx context.Context, f Fence) error
-	// Yield is a Handover that lets others go first: when a mailbox that is not the
+	// Yield returns a Handover that lets others go first: when a mailbox that is not the
 	// same worker's is owed work and has no living owner, the mailbox is given up,
 	// and Recover finds it after all that wait now. When none waits, yielded is
 	// false and nothing changes.
@@ -175,7 +175,7 @@ type Command struct {
 	At      time.Time
 }
 
-// Charge says where a reservation counts.
+// Charge describes where a reservation counts.
 type Charge struct {
 	Session sessionkeys.SessionID
 	Turn    string
@@ -209,7 +209,7 @@ type Turns interface {
 	// they may have cost stays held. Steps and Tries say where to go on.
 	// Nothing of the mailbox may be under way. ErrNotFound when none is open.
 	Resume(ctx context.Context, f Fence, now time.Time) (Turn, error)
-	// LastTextHash is the Sum of the wording that was opened last for the message, and
+	// LastTextHash returns the Sum of the wording that was opened last for the message, and
 	// false when none ever was.
 	LastTextHash(ctx context.Context, w TextHash) (sum string, found bool, err error)
 	// Known says of each event whether it has an inbox row.
@@ -220,7 +220,7 @@ type Turns interface {
 	// replies. done is false when Event was known: then only Read moves.
 	Answer(ctx context.Context, f Fence, c Command) (done bool, err error)
 
-	// Messages is a session's history, oldest first.
+	// Messages returns a session's history, oldest first.
 	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
 	// Append adds messages to the turn's session. A message whose ID is there
 	// already is not added again.
@@ -302,7 +302,7 @@ type Outbox interface {
 	// message is sent, and none when it surely did not arrive. The last note
 	// counts, and is known to every Pending after it.
 	Preview(ctx context.Context, turn string, p Preview) error
-	// Previewed is the last note of Preview. ErrNotFound: no such turn.
+	// Previewed returns the last note of Preview. ErrNotFound: no such turn.
 	Previewed(ctx context.Context, turn string) (Preview, error)
 	// Delivery looks one up, or returns ErrNotFound.
 	Delivery(ctx context.Context, id string) (Delivery, error)
@@ -315,6 +315,6 @@ type Money interface {
 	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error
 	// Totals are the sums by labels over the whole ledger.
 	Totals(ctx context.Context) ([]Total, error)
-	// Spent is what a scope settled and still holds in the window of at.
+	// Spent returns what a scope settled and still holds in the window of at.
 	Spent(ctx context.Context, s Scope, at time.Time) (settled, held costs.Amount, err error)
 }

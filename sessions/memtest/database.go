@@ -193,7 +193,7 @@ func (db *database) Session(_ context.Context, id sessionkeys.SessionID) (sessio
 	return x, nil
 }
 
-// answer is the zero row when there is none.
+// answer returns the zero row when there is none.
 func (db *database) answer(k rules.AnswerKey) rules.Answer {
 	a, _ := db.rows("answer")[k].(rules.Answer)
 	return a

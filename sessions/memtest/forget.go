@@ -184,7 +184,7 @@ func (d *forgetful) mailbox(was, row rules.Mailbox, set *rules.WriteSet, f sessi
 	return row
 }
 
-// stillOpen is the open turn of a mailbox that is released, unless it ends with it.
+// stillOpen returns the open turn of a mailbox that is released, unless it ends with it.
 func stillOpen(was rules.Mailbox, set *rules.WriteSet) string {
 	for _, r := range set.Rows {
 		if t, ok := r.(rules.Turn); ok && t.ID == was.OpenTurn && t.State == sessions.Done {
@@ -222,7 +222,7 @@ func (s *Store) Reacquire(ctx context.Context, f sessions.Fence, now time.Time) 
 	return s.taken(m), err
 }
 
-// taken is a mailbox that was taken as its row stands.
+// taken returns a mailbox that was taken as its row stands.
 func (s *Store) taken(m sessions.Mailbox) sessions.Mailbox {
 	switch s.without {
 	case EpochGrows:

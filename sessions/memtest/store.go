@@ -34,7 +34,7 @@ type Store struct {
 
 var _ sessions.Store = (*Store)(nil)
 
-// New is an empty store without the given rule.
+// New returns an empty store without the given rule.
 func New(without Rule) *Store {
 	db := newDatabase()
 	db.openTurnOwed = without != OpenTurnOwed
@@ -210,7 +210,7 @@ func (s *Store) Totals(context.Context) (ts []sessions.Total, err error) {
 	return ts, nil
 }
 
-// Unattended says which mailboxes are owed work and have no living owner:
+// Unattended returns which mailboxes are owed work and have no living owner:
 // those that Recover finds for a worker who owns none.
 func (s *Store) Unattended(now time.Time) (tokens []string) {
 	s.db.mu.Lock()
@@ -228,21 +228,21 @@ func (s *Store) Unattended(now time.Time) (tokens []string) {
 	return tokens
 }
 
-// Lives says whether the worker holds its lease at that time.
+// Lives reports whether the worker holds its lease at that time.
 func (s *Store) Lives(w sessions.Worker, now time.Time) bool {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()
 	return s.db.lives(w, now)
 }
 
-// Queued is how many answers were ever queued.
+// Queued returns how many answers were ever queued.
 func (s *Store) Queued() int {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()
 	return len(s.db.answers)
 }
 
-// Length is how many messages the sessions have together.
+// Length returns how many messages the sessions have together.
 func (s *Store) Length(ids ...sessionkeys.SessionID) (n int) {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()

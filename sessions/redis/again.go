@@ -62,7 +62,7 @@ func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode stri
 	}
 }
 
-// settlements is what of a fact that did not hold is true all the same: what calls
+// settlements returns what of a fact that did not hold is true all the same: what calls
 // cost. nil: nothing.
 func (f fact) settlements() *fact {
 	if f.Set == nil {

@@ -17,7 +17,7 @@ func fieldsOfPart(n string) []string {
 	return []string{"s" + n, "a" + n, "m" + n, "r" + n, "f" + n, "p" + n, "t" + n, "w" + n}
 }
 
-// encodeAnswer is an answer as far as it is known: of one that was read only its
+// encodeAnswer returns an answer as far as it is known: of one that was read only its
 // state.
 func encodeAnswer(a rules.Answer) (row, error) {
 	f := row{"id": a.ID, "done": boolText(a.Done), "parts": strconv.Itoa(len(a.Parts))}
@@ -40,7 +40,7 @@ func encodeAnswer(a rules.Answer) (row, error) {
 	return f, err
 }
 
-// decodeAnswer is one as far as the rules see it, and with what else is there; no row
+// decodeAnswer returns one as far as the rules see it, and with what else is there; no row
 // is ErrNotFound.
 func decodeAnswer(f row) (a rules.Answer, err error) {
 	if len(f) == 0 {

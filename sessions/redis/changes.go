@@ -56,7 +56,7 @@ func (c *changes) logged(r *reading, fenced bool) *changes {
 	return &out
 }
 
-// difference is the row with what is other than it was, or all of it when an owner
+// difference returns the row with what is other than it was, or all of it when an owner
 // wrote it.
 func (c changedRow) difference(was row, fenced bool) changedRow {
 	is := c.Fields
@@ -73,7 +73,7 @@ func (c changedRow) difference(was row, fenced bool) changedRow {
 	return c
 }
 
-// rebase is a row of the log as it is to stand where the database has was.
+// rebase returns a row of the log as it is to stand where the database has was.
 func (c changedRow) rebase(was *storedRow) (changedRow, error) {
 	if c.isShared() {
 		c.Fields = mergeRows(was.fields, c.Fields)
@@ -104,7 +104,7 @@ func (c changedRow) key() (rules.Key, error) {
 	return decoded.Key(), nil
 }
 
-// next is the version that the row gets.
+// next returns the version that the row gets.
 func (c changedRow) next() string {
 	n, _ := parseNumber(c.From)
 	return strconv.FormatInt(n+1, 10)
@@ -199,7 +199,7 @@ func (db *database) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 	return c, nil
 }
 
-// changedFrom is a row of the write-set beside what was read of it.
+// changedFrom returns a row of the write-set beside what was read of it.
 func changedFrom(r *reading, put rules.Row) (changedRow, error) {
 	k := put.Key()
 	fields, err := encode(put)
@@ -216,7 +216,7 @@ func changedFrom(r *reading, put rules.Row) (changedRow, error) {
 	return one, err
 }
 
-// booking is a row of the ledger as it is stored.
+// booking returns a row of the ledger as it is stored.
 func (r *reading) booking(b rules.Booking) (booked, error) {
 	e := b.Entry
 	of, err := r.stored(rules.SessionKey(b.Session))
@@ -247,7 +247,7 @@ func (r *reading) booking(b rules.Booking) (booked, error) {
 	return one, err
 }
 
-// agentName is the agent's name in a session's key: agent:<name>:sub:… or <name>:…; no
+// agentName returns the agent's name in a session's key: agent:<name>:sub:… or <name>:…; no
 // agent is called agent.
 func agentName(key string) string {
 	key = strings.TrimPrefix(key, "agent:")

@@ -44,7 +44,7 @@ func (db driver) Update(ctx context.Context, f sessions.Fence, fn func(*rules.Tx
 	return db.try(ctx, f, nil, fn)
 }
 
-// errChanged says that a row was changed between its reading and the commit.
+// errChanged means that a row was changed between its reading and the commit.
 var errChanged = errors.New("a row was changed meanwhile")
 
 func (db *database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {

@@ -24,7 +24,7 @@ type Facts interface {
 	// After calls yield for the facts behind a number, in order, up to the last
 	// that was durable when it was called, or until yield returns false.
 	After(ctx context.Context, number uint64, yield func(number uint64, body []byte) bool) error
-	// Last is the number of the newest fact; 0: there was none ever.
+	// Last returns the number of the newest fact; 0: there was none ever.
 	Last(ctx context.Context) (uint64, error)
 }
 
@@ -85,7 +85,7 @@ func readFact(body []byte) (f fact, err error) {
 	return f, json.Unmarshal(body, &f)
 }
 
-// olderFactError says that the log has a fact of a program that wrote calls of scripts.
+// olderFactError reports that the log has a fact of a program that wrote calls of scripts.
 func olderFactError(number uint64, script string) error {
 	return fmt.Errorf("fact %d (%s) was written by an earlier version of parley, and the database does not have it: start that version once, so that it applies what it wrote, and then this one", number, script)
 }

@@ -144,7 +144,7 @@ func (r *reading) learn(k rules.Key, a answer) error {
 	return r.note(k, f)
 }
 
-// chat is the row of a chat's id; nil: nothing is known of it.
+// chat returns the row of a chat's id; nil: nothing is known of it.
 func (r *reading) chat(k rules.ChatKey, a answer) row {
 	shut := a.row(3)
 	if a.at(0) == nil && a.at(1) == nil && len(shut) == 0 {
@@ -203,8 +203,8 @@ func (r *reading) learnMailbox(token string, a answer) error {
 	return nil
 }
 
-// mailboxInLog is a mailbox as it is in the log of a generation: sequences of an older one
-// count for nothing. They are left out, so that whoever changes it writes them.
+// mailboxInLog returns a mailbox as it is in the log of a generation: sequences of an
+// older one count for nothing. They are left out, so that whoever changes it writes them.
 func mailboxInLog(f row, gen string) row {
 	if len(f) == 0 || cmp.Or(f["gen"], "0") == gen {
 		return f

@@ -109,7 +109,7 @@ func (p *plan) forgetWaiting(token string, found answer, next string) error {
 	return nil
 }
 
-// earlierGeneration is the fact of a generation as it was written by the version
+// earlierGeneration returns the fact of a generation as it was written by the version
 // before: the request of a script.
 func earlierGeneration(request json.RawMessage) (*changes, error) {
 	var r struct {

@@ -20,7 +20,7 @@ type rowCache struct {
 	sets map[string][]string      // members of sets, by the command that lists them; sorted
 }
 
-// row is what is known of a row; nil: nothing.
+// row returns what is known of a row; nil: nothing.
 func (k *rowCache) row(era string, key rules.Key) *storedRow {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 const defaultPrefix = "parley:"
 
-// Options says which database it is.
+// Options sets which database it is.
 type Options struct {
 	// URL of the server: redis://user@host:6379/0, or rediss:// with TLS. One that
 	// is watched by Sentinels is redis://sentinel:26379/0?master_name=parley, with
@@ -39,11 +39,11 @@ type Options struct {
 	Facts Facts
 	// Log hears of failovers and of what is done about them; nil: nobody.
 	Log *slog.Logger
-	// Now is the clock for what no caller gives a time for; nil: time.Now.
+	// Now returns the clock for what no caller gives a time for; nil: time.Now.
 	Now func() time.Time
 }
 
-// Validate says what cannot be right, without looking at the server or the file.
+// Validate reports what cannot be right, without looking at the server or the file.
 // No error names a password.
 func (o Options) Validate() error {
 	_, err := o.client()
@@ -56,7 +56,7 @@ func (o Options) Validate() error {
 	return err
 }
 
-// client is how the server is reached, without the password of the file.
+// client returns how the server is reached, without the password of the file.
 func (o Options) client() (*goredis.FailoverOptions, error) {
 	if o.URL == "" {
 		return nil, problems.At("url", "%w, as redis://host:6379/0", problems.ErrRequired)

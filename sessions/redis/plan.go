@@ -76,7 +76,7 @@ func (p *plan) hset(key string, was, is row, version string) {
 	p.do(command...)
 }
 
-// request is the call of the commit script. fact is the number of the fact that it
+// request returns the call of the commit script. fact is the number of the fact that it
 // is; 0: it is none.
 func (p *plan) request(fact uint64) []any {
 	era, number, mode := p.r.era, "", live
@@ -98,7 +98,7 @@ func (p *plan) commit(c *goredis.Client) error {
 	return p.db.conclude(p.r, p, a)
 }
 
-// plan is the commit of changes by an operation that read r, under the fence f; the
+// plan returns the commit of changes by an operation that read r, under the fence f; the
 // zero fence: under none.
 func (db *database) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
 	p := &plan{db: db, r: r}

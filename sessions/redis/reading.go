@@ -83,7 +83,7 @@ func (r *reading) Get(k rules.Key) (rules.Row, error) {
 	return st.row, nil
 }
 
-// epochs is the epoch that all fences of this era are above.
+// epochs returns the epoch that all fences of this era are above.
 func (r *reading) epochs() int64 {
 	era, _ := parseNumber(r.era)
 	return era * eraShift
@@ -164,7 +164,7 @@ func (r *reading) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	return q.pick(r, keys), nil
 }
 
-// members is what a list has.
+// members returns what a list has.
 func (r *reading) members(q indexQuery, command []string) ([]string, error) {
 	if q.own && r.known {
 		if members, ok := r.db.known.set(r.era, command); ok {

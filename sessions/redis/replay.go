@@ -281,7 +281,7 @@ func (fl *factLog) checkLog(ctx context.Context, mark uint64) error {
 	return nil
 }
 
-// Applied is the fact up to which the database has all. Older ones may be pruned
+// Applied returns the fact up to which the database has all. Older ones may be pruned
 // when no failover can lose them any more.
 func (fl *factLog) Applied(ctx context.Context) (uint64, error) {
 	t, err := fl.timeline(ctx)

@@ -126,7 +126,7 @@ func encode(r rules.Row) (f row, err error) {
 	return f, err
 }
 
-// decode is the row of a kind that was encoded.
+// decode returns the row of a kind that was encoded.
 func decode(kind string, f row) (found rules.Row, err error) {
 	switch kind {
 	case "mailbox":
@@ -183,7 +183,7 @@ func boolText(yes bool) string {
 	return "0"
 }
 
-// microsText is a time that a set is sorted by; 0: none.
+// microsText returns a time that a set is sorted by; 0: none.
 func microsText(t time.Time) string {
 	if t.IsZero() {
 		return "0"
@@ -191,7 +191,7 @@ func microsText(t time.Time) string {
 	return strconv.FormatInt(micros(t), 10)
 }
 
-// encodeEvent is what an event became, as it is stored.
+// encodeEvent returns what an event became, as it is stored.
 func encodeEvent(e rules.Event) string {
 	return id(e.Token, e.Turn, strconv.FormatUint(e.Seq, 10), strconv.FormatInt(e.Epoch, 10), e.Nonce)
 }
@@ -206,7 +206,7 @@ func decodeEvent(e sessions.InboxID, stored string) (rules.Event, error) {
 	return rules.Event{ID: e, Token: ps[0], Turn: ps[1], Seq: uint64(seq), Epoch: epoch, Nonce: ps[4]}, errors.Join(seqErr, epochErr)
 }
 
-// begunBy is the fence under which a tool was begun, as it is stored.
+// begunBy returns the fence under which a tool was begun, as it is stored.
 func begunBy(b rules.Begun) string { return id(strconv.FormatInt(b.Epoch, 10), b.Nonce) }
 
 func decodeBegun(f row) (rules.Begun, error) {

@@ -160,7 +160,7 @@ func (rec *recovery) adopt(t timeline) error {
 	return nil
 }
 
-// errLock says that somebody else takes the database over.
+// errLock means that somebody else takes the database over.
 var errLock = errors.New("somebody else does")
 
 // takeOver makes the database whole. It may be broken off anywhere, and be begun

@@ -36,7 +36,7 @@ type place struct {
 	at             time.Time
 }
 
-// groupOf says what the group of an entry is.
+// groupOf returns what the group of an entry is.
 func groupOf(by sessions.Grouping) (func(u usageEntry, p place) string, error) {
 	switch by {
 	case sessions.ByModel:

@@ -12,7 +12,7 @@ import (
 // maxIDs bounds how many ids of one chat are followed.
 const maxIDs = 16
 
-// chatAt is the id of the same account's chat with another peer.
+// chatAt returns the id of the same account's chat with another peer.
 func chatAt(id sessions.ChatID, peer string) sessions.ChatID {
 	id.Peer = peer
 	return id

@@ -98,7 +98,7 @@ func mailboxFor(tx *Tx, token string, key sessionkeys.Key, now time.Time) (Mailb
 	return m, nil
 }
 
-// rootSession is a new session that people talk to.
+// rootSession returns a new session that people talk to.
 func rootSession(id sessionkeys.SessionID, key sessionkeys.Key, now time.Time) Session {
 	return Session{sessions.Session{ID: id, Key: key, Root: id, Role: mainRole, CreatedAt: normaliseTime(now)}}
 }

@@ -22,7 +22,7 @@ func (s Turns) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge,
 	return While(err, "reserve for call %s", r.ID)
 }
 
-// budgetError is what is said of a limit that a reservation would pass.
+// budgetError returns what is said of a limit that a reservation would pass.
 func budgetError(s sessions.Scope, r costs.Reservation, spent costs.Amount) *costs.BudgetError {
 	return &costs.BudgetError{
 		Scope: s.Kind, Window: s.Window, Limit: s.Limit, Spent: spent, Need: r.Estimate.Upper,
@@ -240,7 +240,7 @@ type Count struct {
 	Call                     string       // whose reservation or settlement it is
 }
 
-// LimitError says that a count passed its limit.
+// LimitError means that a count passed its limit.
 type LimitError struct {
 	Count int          // which one of the write-set
 	Spent costs.Amount // by its scope before
@@ -250,7 +250,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("count %d passes its limit: %s are spent", e.Count, e.Spent)
 }
 
-// ambiguousOn is what is held for interrupted calls on a day.
+// ambiguousOn returns what is held for interrupted calls on a day.
 func (p Spending) ambiguousOn(day string) costs.Amount {
 	if day <= p.Until {
 		return p.Ambiguous
@@ -258,7 +258,7 @@ func (p Spending) ambiguousOn(day string) costs.Amount {
 	return 0
 }
 
-// Sum is all that is settled and held on a day.
+// Sum returns all that is settled and held on a day.
 func (p Spending) Sum(day string) (costs.Amount, error) {
 	return costs.SumOf(p.Settled, p.Held, p.ambiguousOn(day))
 }
@@ -291,7 +291,7 @@ func (p Spending) plus(c Count) (_ Spending, err error) {
 	return p, nil
 }
 
-// With is a session's sums after an addition.
+// With returns a session's sums after an addition.
 func (a Sums) With(b Sums) (Sums, error) {
 	for _, sum := range []struct {
 		to *costs.Amount

@@ -111,7 +111,7 @@ type Session struct{ sessions.Session }
 // Key implements Row.
 func (s Session) Key() Key { return SessionKey(s.ID) }
 
-// Child says which session a child's mailbox feeds.
+// Child describes which session a child's mailbox feeds.
 type Child struct {
 	Token   string
 	Session sessionkeys.SessionID
@@ -120,7 +120,7 @@ type Child struct {
 // Key implements Row.
 func (c Child) Key() Key { return ChildKey(c.Token) }
 
-// Event says what an event of a network became: a turn, a command under a fence,
+// Event describes what an event of a network became: a turn, a command under a fence,
 // a control request or a notice.
 type Event struct {
 	ID    sessions.InboxID
@@ -153,7 +153,7 @@ type Begun struct {
 // Key implements Row.
 func (b Begun) Key() Key { return b.ID }
 
-// CallState says what became of a reservation.
+// CallState describes what became of a reservation.
 type CallState string
 
 // States of a call.
@@ -227,7 +227,7 @@ type Chat struct {
 // Key implements Row.
 func (c Chat) Key() Key { return ChatKey(c.ID) }
 
-// Closure says whether a chat is closed to the bot. The zero value: it never was.
+// Closure decides whether a chat is closed to the bot. The zero value: it never was.
 type Closure struct {
 	Cause    string // id of the Shutting
 	Dropped  int    // answers that it dropped

@@ -32,7 +32,7 @@ type Driver interface {
 	Update(ctx context.Context, f sessions.Fence, fn func(*Tx) error) error
 	// View runs fn on one state of the database. What fn writes is dropped.
 	View(ctx context.Context, fn func(*Tx) error) error
-	// Session is a session with its sums, or sessions.ErrNotFound.
+	// Session returns a session with its sums, or sessions.ErrNotFound.
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
 }
 
@@ -46,7 +46,7 @@ type Reader interface {
 	List(ix Index, limit int) ([]Key, error)
 	// Has reports whether a session has a message of this id.
 	Has(session sessionkeys.SessionID, message string) (bool, error)
-	// Spent is what a window of a scope has settled and holds.
+	// Spent returns what a window of a scope has settled and holds.
 	Spent(k SpendingKey) (Spending, error)
 }
 

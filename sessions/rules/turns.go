@@ -111,7 +111,7 @@ func currentSession(tx *Tx, m Mailbox) (sessionkeys.SessionID, error) {
 	return t.Session, err
 }
 
-// newTurn is the turn that an opening makes.
+// newTurn returns the turn that an opening makes.
 func newTurn(m Mailbox, o sessions.OpenTurn, nested bool) Turn {
 	t := Turn{Turn: o.Turn, Nested: nested}
 	t.Token, t.State = m.Token, sessions.Open

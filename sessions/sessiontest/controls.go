@@ -7,7 +7,7 @@ import (
 	"parley/sessions"
 )
 
-// stop is a request to stop what a chat runs, and to discard what waits.
+// stop returns a request to stop what a chat runs, and to discard what waits.
 func stop(peer, id string, through uint64) sessions.Control {
 	// A key that cannot be made ends in a control that no store takes.
 	k, _ := sessionKey(peer)

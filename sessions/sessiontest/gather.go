@@ -16,12 +16,12 @@ func events(names ...string) (es []sessions.InboxID) {
 	return es
 }
 
-// wording is what message id of a chat says.
+// wording returns what message id of a chat says.
 func wording(id, sum string) sessions.TextHash {
 	return sessions.TextHash{Channel: "telegram", Account: "bot", Chat: "chat", Message: id, Sum: sum}
 }
 
-// gathered is one turn made of several events: message seq and those up to
+// gathered returns one turn made of several events: message seq and those up to
 // through.
 func gathered(f sessions.Fence, seq, through uint64, names ...string) sessions.OpenTurn {
 	o := opening(f, seq)

@@ -103,7 +103,7 @@ func (b *slot) fence() sessions.Fence {
 
 func (b *slot) holds(f sessions.Fence) bool { return f.Nonce != "" && f == b.fence() }
 
-// gaveUp is whether f was the last fence, and nobody took the mailbox since.
+// gaveUp reports whether f was the last fence, and nobody took the mailbox since.
 func (b *slot) gaveUp(f sessions.Fence) bool {
 	return f.Nonce != "" && b.owner.Nonce == "" && f == sessions.Fence{Token: b.token, Epoch: b.epoch, Nonce: b.last}
 }
@@ -318,7 +318,7 @@ func (t *table) letGo(b *slot, c request) (a answer) {
 	return a
 }
 
-// commit is a write under a fence that concerns the mailbox alone.
+// commit returns a write under a fence that concerns the mailbox alone.
 func (b *slot) commit(c request) answer {
 	t, held := &b.turns[c.turn], b.holds(c.fence)
 	switch {

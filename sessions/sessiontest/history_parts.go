@@ -60,7 +60,7 @@ func (p *part) does(m sessions.Mark) (fenced bool) {
 	return false
 }
 
-// partModel is one part; the parts know nothing of each other.
+// partModel returns one part; the parts know nothing of each other.
 func partModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(ops []porcupine.Operation) (found [][]porcupine.Operation) {

@@ -91,7 +91,7 @@ func (e *env) same(what string, got, want any) {
 	}
 }
 
-// place is the address of a chat.
+// place returns the address of a chat.
 func place(peer string) sessionkeys.Address {
 	return sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.Group, Peer: peer}
 }
@@ -189,7 +189,7 @@ func (h *fixture) open(f sessions.Fence, seq uint64) sessions.Turn {
 	return t
 }
 
-// working is a mailbox of ann's with an open turn.
+// working returns a mailbox of ann's with an open turn.
 func (h *fixture) working(peer string) (sessions.Fence, sessions.Turn) {
 	h.t.Helper()
 	m := h.take(h.ann, peer, 1)
@@ -214,7 +214,7 @@ func reply(id, turn string) sessions.Outgoing {
 	return sessions.Outgoing{ID: id, Channel: "tg", Turn: turn, To: place("chat"), ReplyTo: "m7", Text: "so *it* is", At: noon}
 }
 
-// fileOf is a file that a turn sends.
+// fileOf returns a file that a turn sends.
 func fileOf(id string, turn sessions.Turn) sessions.Outgoing {
 	o := reply(id, turn.ID)
 	o.Session, o.Text = turn.Session, ""
@@ -225,7 +225,7 @@ func fileOf(id string, turn sessions.Turn) sessions.Outgoing {
 // labels of the calls that cases make.
 var labels = costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
 
-// call is the reservation of one attempt that costs at most upper.
+// call returns the reservation of one attempt that costs at most upper.
 func call(turn string, step, attempt int, upper costs.Amount) costs.Reservation {
 	c := costs.CallID{Turn: turn, Step: step, Attempt: attempt, Purpose: costs.RootTurn}
 	return costs.Reservation{

@@ -11,7 +11,7 @@ import (
 	"parley/sessions"
 )
 
-// listed is the ids of the sessions that q finds.
+// listed returns the ids of the sessions that q finds.
 func (h *fixture) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) {
 	h.t.Helper()
 	ss := must(h.s.Sessions(h.ctx, q))
@@ -21,7 +21,7 @@ func (h *fixture) listed(q sessions.SessionQuery) (ids []sessionkeys.SessionID) 
 	return ids
 }
 
-// conversation is a finished turn of a chat that came by channel, ended at, and
+// conversation returns a finished turn of a chat that came by channel, ended at, and
 // cost amount in one call.
 func (h *fixture) conversation(peer, channel string, at time.Time, amount costs.Amount) sessions.Turn {
 	h.t.Helper()

@@ -14,12 +14,12 @@ import (
 
 var errAskedAgain = errors.New("the frame was asked for, but it is known")
 
-// asks is a charge to the turn's session that says what is asked.
+// asks returns a charge to the turn's session that says what is asked.
 func asks(t sessions.Turn, a transcript.RequestRecord) sessions.Charge {
 	return sessions.Charge{Session: t.Session, Turn: t.ID, Request: &a}
 }
 
-// frame is an Asked of the frame called name.
+// frame returns an Asked of the frame called name.
 func frame(name string) transcript.RequestRecord {
 	return transcript.RequestRecord{
 		Template: name, Body: func() ([]byte, error) { return []byte(`{"frame": "` + name + `"}`), nil },
@@ -27,7 +27,7 @@ func frame(name string) transcript.RequestRecord {
 	}
 }
 
-// asked is what a session asked.
+// asked returns what a session asked.
 func (h *fixture) asked(id sessionkeys.SessionID) (rs []sessions.Recording) {
 	h.t.Helper()
 	h.ok(h.s.Requests(h.ctx, id, func(r sessions.Recording) bool {
@@ -37,7 +37,7 @@ func (h *fixture) asked(id sessionkeys.SessionID) (rs []sessions.Recording) {
 	return rs
 }
 
-// recordedAs is what Asked must say of the call r that asked a.
+// recordedAs returns what Asked must say of the call r that asked a.
 func recordedAs(r costs.Reservation, a transcript.RequestRecord) sessions.Recording {
 	a.Body = nil
 	return sessions.Recording{ID: r.ID, Turn: r.Estimate.Call.Turn, At: r.At, Upper: r.Estimate.Upper, RequestRecord: a}

@@ -88,7 +88,7 @@ func (p *purse) spawn(t *rapid.T) {
 	p.parents[c.ID] = parent.ID
 }
 
-// sum is what the calls of a scope settled and hold now.
+// sum returns what the calls of a scope settled and hold now.
 func (p *purse) sum(s sessions.Scope) (settled, held costs.Amount) {
 	for _, c := range p.calls {
 		counts := slices.ContainsFunc(c.scopes, func(of sessions.Scope) bool {

@@ -140,7 +140,7 @@ func checkAnswered(ctx context.Context, path, answered string) (err error) {
 // application marks our databases: "prly".
 const application = 0x70726c79
 
-// checkIdentity says whether the database is ours, or empty.
+// checkIdentity reports whether the database is ours, or empty.
 func checkIdentity(ctx context.Context, conn *conn, path string) error {
 	var id, tables int64
 	if _, err := conn.queryRow(ctx, "PRAGMA application_id", nil, &id); err != nil {

@@ -164,7 +164,7 @@ func loadJoined(s source, k rules.Key) (rules.Row, error) {
 	return nil, fmt.Errorf("there are no rows of a %T", k)
 }
 
-// rowOrNil is a row, or nil.
+// rowOrNil returns a row, or nil.
 func rowOrNil[R rules.Row](r R, there bool, err error) (rules.Row, error) {
 	if err != nil || !there {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 // owed chooses among mailboxes those that are owed work.
 const owed = "(touched > read OR turn <> '' OR controls > 0)"
 
-// indexQuery is the query of an index, its arguments, and what each of its rows names.
+// indexQuery returns the query of an index, its arguments, and what each of its rows names.
 // No query has a variable limit: SQLite would plan it anew each time.
 func indexQuery(ix rules.Index) (query string, a []any, key func(scanner) (rules.Key, error)) {
 	switch ix := ix.(type) {
@@ -71,7 +71,7 @@ func indexQuery(ix rules.Index) (query string, a []any, key func(scanner) (rules
 	return "", nil, nil
 }
 
-// keyNamed is the key that a row of one text names.
+// keyNamed returns the key that a row of one text names.
 func keyNamed[K interface {
 	~string
 	rules.Key

@@ -84,7 +84,7 @@ func insertEntry(x *tx, b rules.Booking) error {
 	return rules.While(err, "write ledger row %s", e.ID)
 }
 
-// priceID is the number of the row that is a copy of p, or nil when p is.
+// priceID returns the number of the row that is a copy of p, or nil when p is.
 func (t *tx) priceID(p *costs.Price) (any, error) {
 	if p == nil {
 		return nil, nil //nolint:nilnil // NULL

@@ -86,7 +86,7 @@ func (l *lock) release() error {
 	return errors.Join(err, l.f.Close())
 }
 
-// wasUsed says whether there must be a database.
+// wasUsed reports whether there must be a database.
 func wasUsed(left string) bool {
 	return left == leftRunning || left == leftClosed
 }

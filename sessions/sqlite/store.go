@@ -41,7 +41,7 @@ import (
 // errClosed is what a store answers after Close.
 var errClosed = errors.New("the store is closed")
 
-// Options says where the database is.
+// Options sets where the database is.
 type Options struct {
 	// Path of the file. It and its directory are made when they are missing,
 	// readable by their owner only. Beside it stand <path>-wal and <path>-shm
@@ -54,7 +54,7 @@ type Options struct {
 	// at opening, and looked through at an opening after an unclean end; 0: 64 MiB;
 	// negative: never.
 	CheckSize int64
-	// Now is the clock for what no caller gives a time for: when a migration
+	// Now returns the clock for what no caller gives a time for: when a migration
 	// ran, and what Clock answers. nil: time.Now.
 	Now func() time.Time
 }
@@ -129,5 +129,5 @@ func (s *Store) markClosed() error {
 	return s.lock.mark(leftClosed + " " + seal)
 }
 
-// Path is where the file is.
+// Path returns where the file is.
 func (s *Store) Path() string { return s.path }

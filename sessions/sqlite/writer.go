@@ -154,7 +154,7 @@ func (w *writer) attempt(batch []op, errs []error, perform func([]op, []error) e
 	return fmt.Errorf("commit: %w", explain(err))
 }
 
-// errCarefully says that a batch is to be done again with savepoints.
+// errCarefully means that a batch is to be done again with savepoints.
 var errCarefully = errors.New("a write failed half-way")
 
 // runTogether runs each op and stores all that they changed at the end.

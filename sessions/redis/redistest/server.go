@@ -26,7 +26,7 @@ import (
 // fails waits for it.
 const patience = time.Minute
 
-// Options says how a server is run. The zero value is one that a store accepts.
+// Options sets how a server is run. The zero value is one that a store accepts.
 type Options struct {
 	// Args are laid over the configuration, as on the command line:
 	// "--maxmemory-policy", "allkeys-lru".
@@ -95,7 +95,7 @@ func userinfo(password string) string {
 
 var started atomic.Uint32
 
-// ownHost is a loopback address that no other server of the tests has. A port that
+// ownHost returns a loopback address that no other server of the tests has. A port that
 // is free after a kill may be taken before the restart, and then the clients of two
 // tests would write to one server.
 func ownHost() string {
@@ -114,7 +114,7 @@ func freePort(t testing.TB, host string) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// PID is the server's process, 0 while none runs.
+// PID returns the server's process, 0 while none runs.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +301,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Log is what the server has written to its log.
+// Log returns what the server has written to its log.
 func (s *Server) Log() string {
 	b, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {

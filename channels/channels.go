@@ -34,7 +34,7 @@ func PassAll(context.Context, Message) bool { return true }
 
 // Channel is one bot account on one network.
 type Channel interface {
-	// Name is the configured instance name, unique in the process, a label.
+	// Name returns the configured instance name, unique in the process, a label.
 	Name() string
 
 	// Receive brings events until ctx ends, and then returns nil; or until the
@@ -78,9 +78,9 @@ type Streamer interface {
 
 // Pacer is a channel whose network takes only so much in a time.
 type Pacer interface {
-	// SendDelay is how long it is until the network may be given another message for the
-	// place; 0: now. A Send, Edit or SendFile before that, and a Begin, Grow or Typing
-	// for which there is no room, makes no call and fails as RateLimit.
+	// SendDelay returns how long it is until the network may be given another message for
+	// the place; 0: now. A Send, Edit or SendFile before that, and a Begin, Grow or
+	// Typing for which there is no room, makes no call and fails as RateLimit.
 	SendDelay(to sessionkeys.Address) time.Duration
 }
 
@@ -104,7 +104,7 @@ type Fetcher interface {
 
 // FileSender can send files.
 type FileSender interface {
-	// LargestFile is what the network takes, in bytes.
+	// LargestFile returns what the network takes, in bytes.
 	LargestFile() int64
 	// SendFile is Send for a file, which is a message of its own: r has no Body.
 	// Where r is a Repeat, a text beside the file says so. content gives f.Size
@@ -123,8 +123,8 @@ type Typer interface {
 // TypingStopper is a Typer that can take its sign away, which would stay otherwise. What is
 // sent or edited takes it away too.
 type TypingStopper interface {
-	// StopTyping says that the bot is not at work any more. It may be repeated, in whatever
-	// process.
+	// StopTyping reports that the bot is not at work any more. It may be repeated, in
+	// whatever process.
 	StopTyping(ctx context.Context, to sessionkeys.Address) error
 }
 
@@ -150,7 +150,7 @@ type Runner interface {
 // Noted is a channel that, as it is configured, promises less than a Channel
 // does.
 type Noted interface {
-	// Note is one line for the operator, or empty.
+	// Note returns one line for the operator, or empty.
 	Note() string
 }
 
@@ -185,7 +185,7 @@ func (NopObserver) Event(string, time.Time) {}
 // SendRetried does nothing.
 func (NopObserver) SendRetried(_, _ string) {}
 
-// EventKind says what sort of event a Message is. Every kind passes the same
+// EventKind describes what sort of event a Message is. Every kind passes the same
 // authorisation.
 type EventKind string
 

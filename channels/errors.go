@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrorKind says what a failed call means for the message it carried.
+// ErrorKind describes what a failed call means for the message it carried.
 type ErrorKind string
 
 // What a failed call means.

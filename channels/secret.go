@@ -24,7 +24,7 @@ func (s Secret) Reveal() string {
 	return s.reveal()
 }
 
-// IsZero says whether there is no secret.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.reveal == nil }
 
 // String is "[redacted]", or empty for the zero Secret.

@@ -11,7 +11,7 @@ import (
 	"parley/channels"
 )
 
-// Features says what only some networks can do.
+// Features describes what only some networks can do.
 type Features struct {
 	Edits      bool // channels.Editor
 	Typing     bool // channels.Typer
@@ -48,7 +48,7 @@ type Harness interface {
 	// caused it.
 	SayUnreadable(t testing.TB)
 
-	// Acknowledged is how many events the network holds for received, and
+	// Acknowledged returns how many events the network holds for received, and
 	// AwaitAcknowledged waits until it is at least n.
 	Acknowledged() int
 	AwaitAcknowledged(ctx context.Context, n int) error
@@ -60,7 +60,7 @@ type Harness interface {
 	// LimitNextEdit does the same for the next edit. It needs Features.Edits.
 	LimitNextEdit(t testing.TB, d time.Duration)
 
-	// Attempts is how often the bot called for a message or an edit, whatever came of
+	// Attempts returns how often the bot called for a message or an edit, whatever came of
 	// it.
 	Attempts() int
 
@@ -71,7 +71,7 @@ type Harness interface {
 	// cut the connection instead of saying so.
 	LoseNextAnswer(t testing.TB)
 
-	// Sent is the text of each message that the network took from the bot, in
+	// Sent returns the text of each message that the network took from the bot, in
 	// order.
 	Sent() []string
 }

@@ -136,7 +136,7 @@ func (s sender) sendText(text string) {
 	}
 }
 
-// wantNothingSent says that people see nothing of a file.
+// wantNothingSent announces that people see nothing of a file.
 func wantNothingSent(t *testing.T, rig FileHarness) {
 	t.Helper()
 	if sent, files := rig.Sent(), rig.SentFiles(); len(sent) != 0 || len(files) != 0 {

@@ -11,8 +11,8 @@ import (
 	"parley/channels"
 )
 
-// wantRateLimit says that err is a rate limit of at most d, and of exactly d if it is the
-// network that says so.
+// wantRateLimit announces that err is a rate limit of at most d, and of exactly d if it
+// is the network that says so.
 func wantRateLimit(t *testing.T, err error, d time.Duration, exactly bool) {
 	t.Helper()
 	var e *channels.Error

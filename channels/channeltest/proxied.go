@@ -40,7 +40,8 @@ func testProxies(t *testing.T, f Features, open func(testing.TB) Harness) {
 	}
 }
 
-// openThrough is a channel over a proxy, with a password of the proxy's or another one.
+// openThrough returns a channel over a proxy, with a password of the proxy's or another
+// one.
 func openThrough(t *testing.T, rig ProxyHarness, p *Proxy, password string) channels.Channel {
 	t.Helper()
 	over, err := channels.ProxyAt(p.AddressWith(password))

@@ -51,8 +51,8 @@ func NewProxy(t testing.TB) *Proxy {
 	return p
 }
 
-// AddressWith is the proxy's address with a password, its own or another one, as it stands in
-// a configuration.
+// AddressWith returns the proxy's address with a password, its own or another one, as it
+// stands in a configuration.
 func (p *Proxy) AddressWith(password string) channels.Secret {
 	return channels.NewSecret("http://" + p.name + ":" + password + "@" + p.Listener.Addr().String())
 }

@@ -13,15 +13,15 @@ import (
 type ReactionHarness interface {
 	Harness
 
-	// Reactions is what people saw of the bot's reactions, in order: working, done, and -
-	// where one was taken away.
+	// Reactions returns what people saw of the bot's reactions, in order: working, done,
+	// and - where one was taken away.
 	Reactions() []string
 
 	// LimitNextReaction makes the network refuse the next reaction of the bot and ask to
 	// wait for d.
 	LimitNextReaction(t testing.TB, d time.Duration)
 
-	// ReactionCalls is how often the bot called for a reaction, whatever came of it.
+	// ReactionCalls returns how often the bot called for a reaction, whatever came of it.
 	ReactionCalls() int
 }
 

@@ -34,7 +34,7 @@ func (l *Loft) Open(name string, observer channels.Observer, now func() time.Tim
 	return &Channel{name: name, loft: l, observer: observer, now: now, waits: receive.Waits{Network: "the post", Now: now}}
 }
 
-// Name is the instance name.
+// Name returns the instance name.
 func (c *Channel) Name() string { return c.name }
 
 // Receive offers what is said, one message after another, until ctx ends.

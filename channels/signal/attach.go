@@ -212,7 +212,7 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 	}
 }
 
-// extractEvent is the event in a line of a socket; false: it is an answer.
+// extractEvent returns the event in a line of a socket; false: it is an answer.
 func extractEvent(line []byte, problem error) ([]byte, bool) {
 	if problem != nil {
 		return line, isNotification(line)

@@ -26,7 +26,7 @@ var (
 	aciForm    = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 )
 
-// CheckAccount says whether s can name an account, by its number or its ACI.
+// CheckAccount reports whether s can name an account, by its number or its ACI.
 func CheckAccount(s string) error {
 	if !numberForm.MatchString(s) && !aciForm.MatchString(s) {
 		return errAccount
@@ -34,7 +34,7 @@ func CheckAccount(s string) error {
 	return nil
 }
 
-// CheckACI says whether s can be an ACI; empty is none.
+// CheckACI reports whether s can be an ACI; empty is none.
 func CheckACI(s string) error {
 	if s != "" && !aciForm.MatchString(s) {
 		return errACI
@@ -42,7 +42,7 @@ func CheckACI(s string) error {
 	return nil
 }
 
-// CheckTrust says whether s says what becomes of new keys; empty is the default.
+// CheckTrust reports whether s says what becomes of new keys; empty is the default.
 func CheckTrust(s string) error {
 	if s != "" && !slices.Contains([]string{"on-first-use", "always", "never"}, s) {
 		return errTrust
@@ -50,7 +50,7 @@ func CheckTrust(s string) error {
 	return nil
 }
 
-// CheckURL says whether s can be where a daemon is; empty is none.
+// CheckURL reports whether s can be where a daemon is; empty is none.
 func CheckURL(s string) error {
 	if s == "" {
 		return nil
@@ -68,7 +68,7 @@ func CheckURL(s string) error {
 	return errURL
 }
 
-// CheckDir says whether dir can be the folder of an account: the path of the
+// CheckDir reports whether dir can be the folder of an account: the path of the
 // socket in it must not be too long for the system.
 func CheckDir(dir string) error {
 	// Linux: sockaddr_un has room for 107 bytes and a zero.
@@ -80,7 +80,7 @@ func CheckDir(dir string) error {
 
 func socketPath(dir string) string { return filepath.Join(dir, "rpc.sock") }
 
-// CheckPerson says whether id can be a person's: an ACI, or a number that stands
+// CheckPerson reports whether id can be a person's: an ACI, or a number that stands
 // for one.
 func CheckPerson(id string) error {
 	switch {
@@ -94,7 +94,7 @@ func CheckPerson(id string) error {
 	return nil
 }
 
-// CheckGroup says whether id can be a group's. Its case matters.
+// CheckGroup reports whether id can be a group's. Its case matters.
 func CheckGroup(id string) error {
 	raw, err := base64.StdEncoding.DecodeString(id)
 	if err != nil || len(raw) != 32 && len(raw) != 16 {

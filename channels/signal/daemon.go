@@ -47,10 +47,10 @@ func newDaemon(o Options, identity func() []any) *daemon {
 
 func (d *daemon) socketPath() string { return socketPath(d.o.Dir) }
 
-// outgoingDir is the folder of files that are being sent.
+// outgoingDir returns the folder of files that are being sent.
 func (d *daemon) outgoingDir() string { return filepath.Join(d.o.Dir, "outgoing") }
 
-// ownsDir says whether the folder is ours by now.
+// ownsDir reports whether the folder is ours by now.
 func (d *daemon) ownsDir() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,7 +158,7 @@ func (d *daemon) await(ctx context.Context, what string, try func() error) {
 	}
 }
 
-// checkRoom says whether the journal may grow. Without room signal-cli would confirm to
+// checkRoom reports whether the journal may grow. Without room signal-cli would confirm to
 // the service what it cannot write down.
 func (d *daemon) checkRoom() error {
 	if err := disks.Check(d.o.Dir); disks.IsFull(err) {
@@ -214,7 +214,7 @@ func (d *daemon) runOnce(ctx context.Context) error {
 	return fmt.Errorf("it ended: %w%s", p.exitError(), said.lastLines())
 }
 
-// startError says why a program could not be started.
+// startError reports why a program could not be started.
 func startError(program string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%w (%s)", errNotInPath, program)
@@ -235,7 +235,7 @@ func (d *daemon) command() *exec.Cmd {
 	return cmd
 }
 
-// childEnv is what of ours signal-cli gets.
+// childEnv returns what of ours signal-cli gets.
 func childEnv() []string {
 	env := []string{}
 	for _, kv := range os.Environ() {

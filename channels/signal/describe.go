@@ -88,8 +88,8 @@ func describePoll(raw json.RawMessage) string {
 	return markup.SharedList("a poll", p.Question, p.Options)
 }
 
-// describePayment says that there is one: how much it is only the programs of who sent and
-// who got it can read.
+// describePayment reports that there is one: how much it is only the programs of who sent
+// and who got it can read.
 func describePayment(raw json.RawMessage) string {
 	note := markup.Brief(markup.Decode[struct {
 		Note string `json:"note"`

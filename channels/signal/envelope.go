@@ -102,10 +102,10 @@ type attachment struct {
 // longTextType is the file in which a text travels that is too long for one.
 const longTextType = "text/x-signal-plain"
 
-// hasValue says whether a key is there with something behind it, be it {}.
+// hasValue reports whether a key is there with something behind it, be it {}.
 func hasValue(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
-// hasKey says whether a key is there at all.
+// hasKey reports whether a key is there at all.
 func hasKey(raw json.RawMessage) bool { return len(raw) > 0 }
 
 // eventID names an event for ever. No part but the last may hold a dot.
@@ -122,7 +122,7 @@ func hashID(raw []byte) string {
 // maxGarbled is how much is kept of an event that cannot be read, in bytes.
 const maxGarbled = 32 << 10
 
-// asJSON is an event as it came, or JSON made of one that is none.
+// asJSON returns an event as it came, or JSON made of one that is none.
 func asJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw

@@ -57,12 +57,12 @@ func (s sendResult) failures() []recipient {
 	return slices.DeleteFunc(slices.Clone(s.Results), func(r recipient) bool { return r.Type == success })
 }
 
-// reachedAny says whether anybody got it. Nobody to send it to is nobody missed.
+// reachedAny reports whether anybody got it. Nobody to send it to is nobody missed.
 func (s sendResult) reachedAny() bool {
 	return len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r recipient) bool { return r.Type == success })
 }
 
-// first is the first recipient with that outcome, or nil.
+// first returns the first recipient with that outcome, or nil.
 func (s sendResult) first(kind string) *recipient {
 	if i := slices.IndexFunc(s.Results, func(r recipient) bool { return r.Type == kind }); i >= 0 {
 		return &s.Results[i]
@@ -183,7 +183,7 @@ func (c *client) logMissed(to string, s sendResult) {
 	}
 }
 
-// remedy is what an operator can do.
+// remedy returns what an operator can do.
 func remedy(kind string) string {
 	switch kind {
 	case identityFail:

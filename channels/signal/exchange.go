@@ -30,7 +30,7 @@ func (p *httpCaller) exchange(ctx context.Context, request *transfer.Body, read 
 	return read(bufio.NewReaderSize(resp.Body, 64<<10))
 }
 
-// mayHaveActed says whether what was asked for may have been done, of a status that
+// mayHaveActed reports whether what was asked for may have been done, of a status that
 // is not OK. 4xx: signal-cli or a proxy before it looked at no more than the form of
 // the request. Any other status says nothing of what was done.
 func mayHaveActed(status int) bool {

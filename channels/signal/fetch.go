@@ -44,12 +44,12 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 	return c.requestFile(ctx, op, to, a.Ref, w)
 }
 
-// isPlainName says whether id is a name of a file without a folder.
+// isPlainName reports whether id is a name of a file without a folder.
 func isPlainName(id string) bool {
 	return id != "" && len(id) <= 255 && id != "." && id != ".." && !strings.ContainsAny(id, "/\\\x00")
 }
 
-// attachmentsDir is where a signal-cli that is started with command keeps files, as
+// attachmentsDir returns where a signal-cli that is started with command keeps files, as
 // its manual says: below what --config names, or its place among the user's data.
 func attachmentsDir(command []string, getenv func(string) string) string {
 	for i, arg := range command {

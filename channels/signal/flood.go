@@ -57,7 +57,7 @@ func (f *floods) reset() {
 	f.streak = 0
 }
 
-// mayBeRepeat says whether a reply may have arrived already.
+// mayBeRepeat reports whether a reply may have arrived already.
 func (f *floods) mayBeRepeat(r channels.Reply) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

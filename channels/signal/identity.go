@@ -12,7 +12,7 @@ import (
 // self is who we are. An account may have no number, and then is named by its ACI.
 type self struct{ number, aci string }
 
-// configuredSelf is what is known of an account by its name in the configuration.
+// configuredSelf returns what is known of an account by its name in the configuration.
 func configuredSelf(account, aci string) self {
 	if aciForm.MatchString(account) {
 		return self{aci: strings.ToLower(account)}

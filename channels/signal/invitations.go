@@ -26,7 +26,7 @@ type memberRow struct {
 	UUID   string `json:"uuid"`
 }
 
-// isInvited says whether we are a pending member. Who adds us to a group without holding
+// isInvited reports whether we are a pending member. Who adds us to a group without holding
 // our profile key, which comes with the first message that we send to them, makes us
 // one; nothing that is said there reaches us before we accept.
 func (g groupRow) isInvited(me self) bool {
@@ -46,7 +46,7 @@ func (c *client) queryGroups(ctx context.Context, ids ...string) ([]groupRow, er
 	return all, nil
 }
 
-// wakeInvitations says that an invitation may have come.
+// wakeInvitations announces that an invitation may have come.
 func (r *receiver) wakeInvitations() {
 	select {
 	case r.invitations <- struct{}{}:

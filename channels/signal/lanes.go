@@ -36,7 +36,7 @@ func newLanes(q *receive.Queue[event]) *lanes {
 	return &lanes{queue: q, progress: make(chan struct{}, 1)}
 }
 
-// hasRoom says whether more may be read.
+// hasRoom reports whether more may be read.
 func (l *lanes) hasRoom() bool { return len(l.order) < maxLines && l.bytes < maxBytes }
 
 // add sends a line on its way. What it says is offered until it is taken or the
@@ -61,7 +61,8 @@ func (l *lanes) add(line journalLine, e event) {
 	})
 }
 
-// takeFinished is the last line up to which all are taken; false: not even the first is.
+// takeFinished returns the last line up to which all are taken; false: not even the first
+// is.
 func (l *lanes) takeFinished() (journalLine, bool) {
 	n := 0
 	for n < len(l.order) && l.order[n].taken.Load() {

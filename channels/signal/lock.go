@@ -54,7 +54,7 @@ func claimDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lockOwner is the number of the process that wrote itself into a lock.
+// lockOwner returns the number of the process that wrote itself into a lock.
 func lockOwner(path string) string {
 	text, _ := os.ReadFile(path)
 	if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {

@@ -46,7 +46,7 @@ type lookups struct {
 	next map[string]time.Time
 }
 
-// isDue says whether a number is to be asked for. The caller holds mu.
+// isDue reports whether a number is to be asked for. The caller holds mu.
 func (l *lookups) isDue(number string, now time.Time) bool {
 	at, ok := l.next[number]
 	return !ok || !now.Before(at) || at.Sub(now) > retryUnknown // the clock was set back

@@ -49,7 +49,7 @@ func resolveMentions(text string, mentions []mention, ours func(mention) bool) a
 	return a
 }
 
-// mentionName is how a mention reads: by the name that signal-cli knows, which for
+// mentionName returns how a mention reads: by the name that signal-cli knows, which for
 // strangers is a number or a part of the ACI.
 func mentionName(m mention) string {
 	name := cmp.Or(markup.Name(m.Name, m.Number, m.UUID), "?")
@@ -59,7 +59,7 @@ func mentionName(m mention) string {
 	return name
 }
 
-// splitsSurrogates says whether at lies between the halves of one character.
+// splitsSurrogates reports whether at lies between the halves of one character.
 func splitsSurrogates(units []uint16, at int) bool {
 	return at > 0 && at < len(units) && utf16.IsSurrogate(rune(units[at])) && units[at] >= 0xDC00 && units[at-1] >= 0xD800 && units[at-1] < 0xDC00
 }

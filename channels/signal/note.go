@@ -50,8 +50,8 @@ func (c *client) isNoteToSelf(peer string) bool {
 	return c.o.NoteToSelf && c.self().matches(aciOf(peer), numberOf(peer))
 }
 
-// isNoteQuote says whether a quoted message of the account's was written by its person and
-// not by us: both have the same author.
+// isNoteQuote reports whether a quoted message of the account's was written by its person
+// and not by us: both have the same author.
 func (r *receiver) isNoteQuote(id int64) bool {
 	me := strings.ToLower(r.me.aci)
 	return r.o.NoteToSelf && r.messages.text(me, messageID(id, me)) != ""

@@ -62,7 +62,7 @@ func (p *people) number(aci string) string {
 	return p.acis[strings.ToLower(aci)]
 }
 
-// resolve is the one id of the person whom an ACI or a number names, and their
+// resolve returns the one id of the person whom an ACI or a number names, and their
 // other one. It is "" when neither is one.
 func (p *people) resolve(aci, number string) (id, alias string) {
 	aci = strings.ToLower(aci)
@@ -83,7 +83,7 @@ func (p *people) resolve(aci, number string) (id, alias string) {
 	return aci, number
 }
 
-// takeSnapshot is a copy of the table, by number.
+// takeSnapshot returns a copy of the table, by number.
 func (p *people) takeSnapshot() (numbers map[string]string, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *messageCache) noteEdit(id, target string) (first string) {
 	return first
 }
 
-// firstVersion is the id of the first version of a message, by that of any.
+// firstVersion returns the id of the first version of a message, by that of any.
 func (s *messageCache) firstVersion(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *messageCache) restoreEdits(es []storedEdit) {
 	}
 }
 
-// markChanged says that the table is to be stored although nothing changed.
+// markChanged announces that the table is to be stored although nothing changed.
 func (p *people) markChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // maxEmoji is more runes than any emoji has.
 const maxEmoji = 12
 
-// CheckReactions says what is wrong with the reactions of an account.
+// CheckReactions reports what is wrong with the reactions of an account.
 func CheckReactions(r channels.Reactions) error {
 	for _, e := range []string{r.Working, r.Done} {
 		if e != "" && !isEmoji(e) {

@@ -75,7 +75,7 @@ type response struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// outcome is what an answer says. A data field of an unknown form makes no
+// outcome returns what an answer says. A data field of an unknown form makes no
 // error unreadable.
 func (r *response) outcome() (json.RawMessage, error) {
 	if len(r.Error) == 0 || string(r.Error) == "null" {
@@ -110,7 +110,7 @@ func (i *ids) newRequest(method string, params map[string]any) (id string, line 
 	return id, append(line, '\n'), nil
 }
 
-// matchesID says whether a raw id of an answer is id.
+// matchesID reports whether a raw id of an answer is id.
 func matchesID(raw json.RawMessage, id string) bool {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -119,7 +119,7 @@ func matchesID(raw json.RawMessage, id string) bool {
 	return string(raw) == id
 }
 
-// newCaller is the client for the daemon at o.URL, which CheckURL accepts.
+// newCaller returns the client for the daemon at o.URL, which CheckURL accepts.
 func newCaller(o Options) caller {
 	u, _ := url.Parse(o.URL)
 	if u.Scheme == "unix" || u.Scheme == "tcp" {

@@ -72,7 +72,7 @@ func (p *httpCaller) call(ctx context.Context, method string, params map[string]
 	return r.outcome()
 }
 
-// unexpectedAnswer says what came instead of an answer.
+// unexpectedAnswer reports what came instead of an answer.
 func unexpectedAnswer(resp *http.Response, text []byte) error {
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return errors.New(route.NoCredentials)

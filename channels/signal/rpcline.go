@@ -227,7 +227,7 @@ func (c *socketConn) deliver(r *response) {
 	}
 }
 
-// isNotification says whether the beginning of a line is that of one, which has
+// isNotification reports whether the beginning of a line is that of one, which has
 // its method among its first keys.
 func isNotification(start []byte) bool {
 	const most = 256

@@ -167,8 +167,8 @@ func (s *sender) sendData(ctx context.Context, op string, p map[string]any, f ch
 	return nil, &lostError{body.MayHaveLeft(), withCause(ctx, err)}
 }
 
-// dataURIPrefix is the beginning of a data URI. signal-cli reads the name like a form of
-// the web, and mistakes one parameter for another where there are two.
+// dataURIPrefix returns the beginning of a data URI. signal-cli reads the name like a
+// form of the web, and mistakes one parameter for another where there are two.
 func dataURIPrefix(f channels.File) string {
 	kind, _, err := mime.ParseMediaType(transfer.MediaType(f.MIME))
 	if err != nil {

@@ -40,7 +40,7 @@ import (
 // Network is the name of the network in addresses.
 const Network = "signal"
 
-// Options says how to reach one account. Name and Account are required, and
+// Options sets how to reach one account. Name and Account are required, and
 // either Command with Dir, or URL.
 type Options struct {
 	channels.Common // MaxPause defaults to 1 min

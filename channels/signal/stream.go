@@ -161,7 +161,7 @@ func (a *answerReader) readValue(keep bool) ([]byte, error) {
 	}
 }
 
-// peek is the next byte that is no white space.
+// peek returns the next byte that is no white space.
 func (a *answerReader) peek() (byte, error) {
 	for {
 		b, err := a.in.Peek(1)

@@ -64,7 +64,7 @@ func (s *subscription) addReaders(n int) {
 	s.changed = make(chan struct{})
 }
 
-// begin says whether somebody reads the journal, and then that a subscription begins
+// begin reports whether somebody reads the journal, and then that a subscription begins
 // which is to end when changed is closed and nobody does any more.
 func (s *subscription) begin() (wanted bool, changed <-chan struct{}) {
 	s.mu.Lock()

@@ -55,7 +55,7 @@ func (t *tail) add(line string) {
 	}
 }
 
-// lastLines is what it said last, behind a colon, or nothing.
+// lastLines returns what it said last, behind a colon, or nothing.
 func (t *tail) lastLines() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

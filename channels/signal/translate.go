@@ -161,7 +161,7 @@ func (r *receiver) fill(e *event, raw []byte) error {
 	return nil
 }
 
-// skipReason says why an event is nobody's message to us, or "".
+// skipReason returns why an event is nobody's message to us, or "".
 func (r *receiver) skipReason(v *envelope, aci, number string) string {
 	switch {
 	case hasKey(v.Sync):
@@ -294,7 +294,7 @@ func (r *receiver) fillReply(m *channels.Message, q *quote) bool {
 // does not say which attachment is one. Android sends AAC, iOS M4A, the desktop MP3.
 var voiceTypes = map[string]bool{"audio/aac": true, "audio/mp4": true, "audio/x-m4a": true, "audio/m4a": true, "audio/mp3": true}
 
-// toAttachment is an attachment by reference.
+// toAttachment returns an attachment by reference.
 func toAttachment(a attachment) (channels.Attachment, bool) {
 	if a.ID == "" {
 		return channels.Attachment{}, false // signal-cli could not fetch it

@@ -20,7 +20,7 @@ type typingSigns struct {
 	at map[string]time.Time // by chat; those that are shown no more are forgotten
 }
 
-// isFresh says whether a chat still shows the last one for long enough.
+// isFresh reports whether a chat still shows the last one for long enough.
 func (s *typingSigns) isFresh(chat string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,7 +136,7 @@ func (a *rateLimiter) recentCalls(method string, now time.Time) []time.Time {
 	return kept
 }
 
-// isExpired says whether a time is so long ago, or in a future that a clock has left.
+// isExpired reports whether a time is so long ago, or in a future that a clock has left.
 func isExpired(t, now time.Time, window time.Duration) bool {
 	return t.After(now) || !t.Add(window).After(now)
 }

@@ -29,8 +29,8 @@ type aroundRef struct {
 
 const aroundPrefix = "around:"
 
-// contextRef is the reference to what was said in the thread before the mention p, or ""
-// when there is nothing, or it is not wanted.
+// contextRef returns the reference to what was said in the thread before the mention p,
+// or "" when there is nothing, or it is not wanted.
 func (r *receiver) contextRef(at sessionkeys.Address, p *post) string {
 	if r.o.Around < 1 || at.Kind == sessionkeys.DM || p.ThreadTS == "" || p.ThreadTS == p.TS {
 		return ""

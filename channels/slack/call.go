@@ -83,7 +83,7 @@ func (c *webAPI) checkWait(method, chat string) error {
 	return c.Waits.Check(method, scope, counted)
 }
 
-// resultOf is what the call gave, or a *channels.Error that says whether it may
+// resultOf returns what the call gave, or a *channels.Error that says whether it may
 // have had its effect.
 func resultOf(ctx context.Context, method string, x *exchange.Exchange) (json.RawMessage, error) {
 	e, answered := x.Error(ctx, method)
@@ -108,7 +108,7 @@ func resultOf(ctx context.Context, method string, x *exchange.Exchange) (json.Ra
 	return nil, e
 }
 
-// retryAfter is what the header says, which counts whole seconds.
+// retryAfter returns what the header says, which counts whole seconds.
 func retryAfter(header string) time.Duration {
 	if n, err := strconv.Atoi(header); err == nil && n > 0 {
 		return time.Duration(n) * time.Second
@@ -150,7 +150,7 @@ var errorKinds = map[channels.ErrorKind][]string{
 	channels.Unsent:    {"service_unavailable", "request_timeout", "accesslimited", "team_added_to_org"},
 }
 
-// hasErrorCode tells whether Slack refused a call with one of these words.
+// hasErrorCode reports whether Slack refused a call with one of these words.
 func hasErrorCode(err error, codes ...string) bool {
 	var e *channels.Error
 	if !errors.As(err, &e) || e.Status != http.StatusOK {

@@ -35,7 +35,7 @@ var (
 	groupID  = regexp.MustCompile(`^[CG][0-9A-Z]{2,}$`)
 )
 
-// CheckBotToken says whether t has the form of a bot's token. Whether Slack
+// CheckBotToken reports whether t has the form of a bot's token. Whether Slack
 // knows it only Slack can say.
 func CheckBotToken(t channels.Secret) error {
 	switch s := t.Reveal(); {
@@ -49,7 +49,7 @@ func CheckBotToken(t channels.Secret) error {
 	return nil
 }
 
-// CheckMode says whether what the mode needs is there. The zero mode is Socket.
+// CheckMode reports whether what the mode needs is there. The zero mode is Socket.
 // What another mode needs may be there, too.
 func CheckMode(m Mode, app, signing channels.Secret) error {
 	switch m {
@@ -81,7 +81,7 @@ func checkAppToken(app, signing channels.Secret) error {
 	return nil
 }
 
-// CheckAPIURL says whether s can be the address of a Slack API; empty is Slack's
+// CheckAPIURL reports whether s can be the address of a Slack API; empty is Slack's
 // own.
 func CheckAPIURL(s string) error {
 	if s == "" {
@@ -94,7 +94,7 @@ func CheckAPIURL(s string) error {
 	return nil
 }
 
-// CheckPerson says whether id can be a person's: U… or W… of the bot's own
+// CheckPerson reports whether id can be a person's: U… or W… of the bot's own
 // workspace or organisation, or with the team in front, T…/U…, of another.
 func CheckPerson(id string) error {
 	if !personID.MatchString(id) {
@@ -103,7 +103,7 @@ func CheckPerson(id string) error {
 	return nil
 }
 
-// CheckGroup says whether id can be a channel's.
+// CheckGroup reports whether id can be a channel's.
 func CheckGroup(id string) error {
 	if !groupID.MatchString(id) {
 		return fmt.Errorf("%q is no id of a channel in Slack, which is one such as C012AB3CD; it is at the end of the channel's details", markup.Brief(id))
@@ -111,7 +111,7 @@ func CheckGroup(id string) error {
 	return nil
 }
 
-// BotID is a name for the bot behind a token that tells nothing of the token, by
+// BotID returns a name for the bot behind a token that tells nothing of the token, by
 // which processes agree on who receives for it.
 func BotID(t channels.Secret) string {
 	sum := sha256.Sum256([]byte("parley slack bot " + t.Reveal()))

@@ -38,7 +38,7 @@ func (d *ambiguousSends) note(id, file string, err error) {
 	}
 }
 
-// lookUp is the file of a send in doubt; ok is false when this process knows of none.
+// lookUp returns the file of a send in doubt; ok is false when this process knows of none.
 func (d *ambiguousSends) lookUp(id string) (file string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

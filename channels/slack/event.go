@@ -251,7 +251,7 @@ func (r *receiver) fillCallback(e *event, payload json.RawMessage) error {
 	return nil
 }
 
-// hashID is an id for an event without one, the same when it comes again.
+// hashID returns an id for an event without one, the same when it comes again.
 func hashID(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return "sha256-" + hex.EncodeToString(sum[:16])
@@ -279,7 +279,7 @@ func (v *viewpoint) addressOf(channel, channelType, thread, ts string) sessionke
 	return a
 }
 
-// sender says who is behind a post. Somebody of another workspace, in a shared
+// sender returns who is behind a post. Somebody of another workspace, in a shared
 // channel, has the id of that in front: ids are unique only within one.
 func (v *viewpoint) sender(c *eventCallback, user string, p *post) channels.Sender {
 	s := channels.Sender{ID: user}
@@ -293,7 +293,7 @@ func (v *viewpoint) sender(c *eventCallback, user string, p *post) channels.Send
 	return s
 }
 
-// isHomeTeam says whether a team is the bot's own workspace or organisation, or that
+// isHomeTeam reports whether a team is the bot's own workspace or organisation, or that
 // as which this event was given to the bot.
 func (v *viewpoint) isHomeTeam(c *eventCallback, team string) bool {
 	if team == "" || team == v.bot.TeamID || team == v.bot.EnterpriseID {

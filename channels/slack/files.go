@@ -84,7 +84,7 @@ func (c *webAPI) fetchFileInfo(ctx context.Context, id string, into any) error {
 	return nil
 }
 
-// isSlackURL says whether an address is one of Slack's, or of the API that is
+// isSlackURL reports whether an address is one of Slack's, or of the API that is
 // configured. It may be whatever somebody who shared a file chose, and no token and
 // no file goes anywhere else.
 func (c *webAPI) isSlackURL(u *url.URL) bool {
@@ -96,8 +96,8 @@ func (c *webAPI) isSlackURL(u *url.URL) bool {
 	return err == nil && u.Scheme == api.Scheme && strings.EqualFold(u.Host, api.Host)
 }
 
-// downloadError says what is wrong with an answer to a download. Slack answers who may not
-// read a file with its page for signing in, or the way there.
+// downloadError reports what is wrong with an answer to a download. Slack answers who may
+// not read a file with its page for signing in, or the way there.
 func downloadError(resp *http.Response, f fileRef) error {
 	e := &channels.Error{Kind: channels.Unsent, Op: "download a file", Status: resp.StatusCode}
 	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -99,7 +99,7 @@ func (c *Channel) findFile(ctx context.Context, to sessionkeys.Address, id strin
 	return channels.Receipt{}, false, refusedError("files.info", "slack does not show the file, and may yet")
 }
 
-// mayBeOurs says whether the bot may have posted a message. Before Receive nobody
+// mayBeOurs reports whether the bot may have posted a message. Before Receive nobody
 // knows which bot that is.
 func (c *Channel) mayBeOurs(user, bot string) bool {
 	me := c.me.Load()

@@ -101,7 +101,7 @@ func (h *hook) isSigned(head http.Header, body []byte) bool {
 	return hmac.Equal([]byte(head.Get(signatureHeader)), []byte(want))
 }
 
-// payloadOf says what a request brings: an event as JSON, an interaction in a
+// payloadOf returns what a request brings: an event as JSON, an interaction in a
 // form, or a slash command as one.
 func payloadOf(contentType string, body []byte) (kind string, payload json.RawMessage, ok bool) {
 	t, _, err := mime.ParseMediaType(contentType)

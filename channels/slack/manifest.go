@@ -146,7 +146,7 @@ func Manifest(o ManifestOptions) (json.RawMessage, error) {
 
 var noSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug is a name as slash commands begin with it: those of all apps in a workspace
+// slug returns a name as slash commands begin with it: those of all apps in a workspace
 // share one space of names.
 func slug(name string) string {
 	return strings.Trim(noSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")

@@ -30,7 +30,7 @@ type cachedName struct {
 	lookup    chan struct{} // it is being asked for until this is closed; or nil
 }
 
-// nameOf is the name of a user, or "" when it is not known yet.
+// nameOf returns the name of a user, or "" when it is not known yet.
 func (p *people) nameOf(user string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // reactionName is how Slack names an emoji, without colons.
 var reactionName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]+(::skin-tone-[2-6])?$`)
 
-// CheckReactions says what is wrong with the reactions of an app.
+// CheckReactions reports what is wrong with the reactions of an app.
 func CheckReactions(r channels.Reactions) error {
 	for _, name := range []string{r.Working, r.Done} {
 		if name != "" && (!reactionName.MatchString(name) || len(name) > 100) {

@@ -23,7 +23,7 @@ type self struct {
 	Team         string `json:"team"` // the workspace's name, or the organisation's
 }
 
-// account is the bot's own stable id: ids of users are unique only within a
+// account returns the bot's own stable id: ids of users are unique only within a
 // workspace, or within an organisation.
 func (s *self) account() string {
 	if s.OrgInstall && s.EnterpriseID != "" {
@@ -32,7 +32,7 @@ func (s *self) account() string {
 	return s.TeamID + "/" + s.UserID
 }
 
-// identity says who the bot is, for the log.
+// identity returns who the bot is, for the log.
 func (r *receiver) identity() []any {
 	return []any{"as", "@" + r.me.User, "user", r.me.UserID, "workspace", r.me.Team, "account", r.me.account()}
 }
@@ -94,7 +94,7 @@ func (r *receiver) identify(ctx context.Context) error {
 	return nil
 }
 
-// withTokenHint says which token a refused call used.
+// withTokenHint reports which token a refused call used.
 func withTokenHint(err error, which string) error {
 	var e *channels.Error
 	if errors.As(err, &e) && e.Kind == channels.Unauthorized {

@@ -190,7 +190,7 @@ func truncate(mrkdwn string, limit int) string {
 	return strings.TrimRightFunc(cut, unicode.IsSpace) + "…"
 }
 
-// contentOptions is what a message shows.
+// contentOptions returns what a message shows.
 func contentOptions(text, markdown string) []slack.MsgOption {
 	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
 	if markdown != "" {

@@ -24,7 +24,7 @@ const shareMethod = "files.completeUploadExternal"
 // largestFile is what Slack takes; a workspace may have been set to less.
 const largestFile = 1 << 30
 
-// LargestFile is what Slack takes.
+// LargestFile returns what Slack takes.
 func (c *Channel) LargestFile() int64 { return largestFile }
 
 // SendFile sends a file in three steps: Slack names an address, the bytes go there,
@@ -201,7 +201,7 @@ func (c *webAPI) fetchShares(ctx context.Context, id string) (sharedFile, error)
 	return info.File, err
 }
 
-// sharedTS is the ts that the answer to the last step has, if it has one: Slack
+// sharedTS returns the ts that the answer to the last step has, if it has one: Slack
 // promises none there.
 func sharedTS(result json.RawMessage, channel string) (ts string) {
 	var shared struct {
@@ -213,7 +213,7 @@ func sharedTS(result json.RawMessage, channel string) (ts string) {
 	return ts
 }
 
-// tsIn is the ts of the message that shows the file in a channel, the first if there
+// tsIn returns the ts of the message that shows the file in a channel, the first if there
 // are more, or "".
 func (f sharedFile) tsIn(channel string) (ts string) {
 	for _, of := range f.Shares {
@@ -236,7 +236,7 @@ func asUnsent(err error) error {
 	return err
 }
 
-// withScopeHint says what to do about a token that is good, but not for files. It is the
+// withScopeHint reports what to do about a token that is good, but not for files. It is the
 // file that cannot be sent then, not everything.
 func withScopeHint(err error) error {
 	var e *channels.Error

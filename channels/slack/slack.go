@@ -47,7 +47,7 @@ const (
 	Events Mode = "events" // Slack sends HTTP requests; needs the signing secret
 )
 
-// Options says how to reach one app. Name and BotToken are required, and of the
+// Options sets how to reach one app. Name and BotToken are required, and of the
 // others what Mode needs.
 type Options struct {
 	channels.Common // MaxPause defaults to 30 s

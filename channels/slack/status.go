@@ -33,7 +33,7 @@ type status struct {
 	shown map[thread]time.Time
 }
 
-// shouldSet says whether a status is to be set.
+// shouldSet reports whether a status is to be set.
 func (s *status) shouldSet(to sessionkeys.Address, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

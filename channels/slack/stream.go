@@ -146,7 +146,7 @@ func (c *Channel) growByEdit(ctx context.Context, to sessionkeys.Address, messag
 	return c.update(ctx, to, messageID, b)
 }
 
-// isRefused says whether Slack understood a call and did not do it.
+// isRefused reports whether Slack understood a call and did not do it.
 func isRefused(err error) bool {
 	var e *channels.Error
 	return errors.As(err, &e) && (e.Kind == channels.Refused || e.Kind == channels.Unauthorized)
@@ -267,7 +267,7 @@ func (c *Channel) stopStream(ctx context.Context, to sessionkeys.Address, messag
 	return err
 }
 
-// stablePrefix is the beginning of a text that is still being written which will
+// stablePrefix returns the beginning of a text that is still being written which will
 // stay as it is: without its last word, behind which marks may be closed that
 // are not closed yet.
 func stablePrefix(markdown string) string {

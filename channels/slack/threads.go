@@ -66,7 +66,7 @@ func (t *threads) noteMention(a sessionkeys.Address, by speaker, ts string) {
 	}
 }
 
-// latestSpeaker is who spoke to the bot there last, as far as this process knows.
+// latestSpeaker returns who spoke to the bot there last, as far as this process knows.
 func (t *threads) latestSpeaker(a sessionkeys.Address) (by speaker) {
 	t.update(a, func(p *participation) { by = p.latest })
 	return by

@@ -163,7 +163,7 @@ func (r *receiver) forwarded(p *post) (all []channels.Quote) {
 // isOurs says whether the bot itself posted it.
 func (v *viewpoint) isOurs(user string, p *post) bool { return v.bot.isAuthor(user, p.BotID) }
 
-// isAuthor says whether the bot posted what a user or a bot did.
+// isAuthor reports whether the bot posted what a user or a bot did.
 func (s *self) isAuthor(user, bot string) bool {
 	return user != "" && user == s.UserID || bot != "" && bot == s.BotID
 }

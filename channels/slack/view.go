@@ -24,7 +24,7 @@ const (
 
 var errView = problems.At("view", "neither agent, assistant nor none")
 
-// CheckView says whether v is a view. The zero View is AgentView.
+// CheckView reports whether v is a view. The zero View is AgentView.
 func CheckView(v View) error {
 	switch v {
 	case AgentView, AssistantView, NoView, "":
@@ -46,7 +46,7 @@ type Profile struct {
 	Description string // in a sentence, at most 140
 }
 
-// CheckProfile says whether Slack takes such names.
+// CheckProfile reports whether Slack takes such names.
 func CheckProfile(p Profile) error {
 	var ps problems.List
 	if n := utf8.RuneCountInString(p.Name); n < 1 || n > maxAppName {

@@ -37,7 +37,7 @@ func (r *receiver) identify(ctx context.Context) error {
 	return nil
 }
 
-// identity says who the bot is, for the log.
+// identity returns who the bot is, for the log.
 func (r *receiver) identity() []any { return []any{"as", "@" + r.me.Username, "bot", r.me.ID} }
 
 // privacyNote says what a bot with privacy mode does not get. Telegram Bot API,

@@ -70,7 +70,7 @@ func newRateLimiter(w *receive.Waits, now func() time.Time, pace float64) *rateL
 	return &rateLimiter{waits: w, now: now, pace: pace, chats: map[int64]*ledger{}}
 }
 
-// scale is a time of the published limits at the account's pace.
+// scale returns a time of the published limits at the account's pace.
 func (a *rateLimiter) scale(d time.Duration) time.Duration {
 	if a.pace < 0 {
 		return 0
@@ -132,7 +132,7 @@ func (a *rateLimiter) finish(s callTarget, e *entry, left bool) {
 	l.reactions = slices.DeleteFunc(l.reactions, func(o *entry) bool { return o == e })
 }
 
-// delayAt is how long it is until a call may be made. The caller holds mu.
+// delayAt returns how long it is until a call may be made. The caller holds mu.
 func (a *rateLimiter) delayAt(s callTarget, k class, now time.Time) time.Duration {
 	a.calls = slices.DeleteFunc(a.calls, func(t time.Time) bool { return isExpired(t, now, a.scale(time.Second)) })
 	wait := time.Duration(0)

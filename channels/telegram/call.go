@@ -58,7 +58,7 @@ func (c *Channel) callLibrary(ctx context.Context, method string, run func(ctx c
 	return exchange.Call(ctx, c.o.SendTimeout, method, run, resultOf)
 }
 
-// resultOf is what the call gave, or an *channels.Error that says whether it may
+// resultOf returns what the call gave, or an *channels.Error that says whether it may
 // have had its effect.
 func resultOf(ctx context.Context, method string, x *exchange.Exchange) (json.RawMessage, error) {
 	e, answered := x.Error(ctx, method)

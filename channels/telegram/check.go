@@ -18,7 +18,7 @@ var (
 	errAddress = errors.New("the address of a Bot API server is http(s)://host[:port][/path]")
 )
 
-// CheckToken says whether t has the form of a bot's token. Whether Telegram
+// CheckToken reports whether t has the form of a bot's token. Whether Telegram
 // knows it only Telegram can say.
 func CheckToken(t channels.Secret) error {
 	// What can stand in an address as it is.
@@ -32,7 +32,7 @@ func CheckToken(t channels.Secret) error {
 	return nil
 }
 
-// BotID is the public part of a token, the bot's own id; empty for what is no
+// BotID returns the public part of a token, the bot's own id; empty for what is no
 // token.
 func BotID(t channels.Secret) string {
 	if CheckToken(t) != nil {
@@ -42,7 +42,7 @@ func BotID(t channels.Secret) string {
 	return id
 }
 
-// CheckAPIURL says whether s can be the address of a Bot API server; empty is
+// CheckAPIURL reports whether s can be the address of a Bot API server; empty is
 // Telegram's own.
 func CheckAPIURL(s string) error {
 	if s == "" {
@@ -55,7 +55,7 @@ func CheckAPIURL(s string) error {
 	return nil
 }
 
-// CheckPace says whether the limits that Telegram publishes may be taken so many
+// CheckPace reports whether the limits that Telegram publishes may be taken so many
 // times.
 func CheckPace(times int) error {
 	if times < 1 || times > 1000 {
@@ -64,7 +64,7 @@ func CheckPace(times int) error {
 	return nil
 }
 
-// CheckPerson says whether id can be a person's.
+// CheckPerson reports whether id can be a person's.
 func CheckPerson(id string) error {
 	n, err := strconv.ParseInt(id, 10, 64)
 	switch {
@@ -78,7 +78,7 @@ func CheckPerson(id string) error {
 	return nil
 }
 
-// CheckGroup says whether id can be a group's.
+// CheckGroup reports whether id can be a group's.
 func CheckGroup(id string) error {
 	n, err := strconv.ParseInt(id, 10, 64)
 	switch {

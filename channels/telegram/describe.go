@@ -92,7 +92,7 @@ type location struct {
 	LiveFor   int      `json:"live_period"`
 }
 
-// coordinates is a place on earth, or empty.
+// coordinates returns a place on earth, or empty.
 func (l location) coordinates() string {
 	if l.Latitude == nil || l.Longitude == nil {
 		return ""

@@ -26,7 +26,7 @@ const (
 	largestLocalUpload = 2000e6
 )
 
-// LargestFile is what Telegram's own server takes, or a local one where the account
+// LargestFile returns what Telegram's own server takes, or a local one where the account
 // has one.
 func (c *Channel) LargestFile() int64 {
 	if c.o.APIURL == publicAPI {
@@ -87,7 +87,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 	}
 }
 
-// isPhoto says whether Telegram may show f as a photo.
+// isPhoto reports whether Telegram may show f as a photo.
 func isPhoto(f channels.File) bool {
 	return f.Size <= largestPhoto && (f.MIME == "image/jpeg" || f.MIME == "image/png")
 }
@@ -159,8 +159,8 @@ type documentParams struct {
 	repeat          bool
 }
 
-// multipartForm is what stands before and behind the file in the body of a request, and the
-// body's type.
+// multipartForm returns what stands before and behind the file in the body of a request,
+// and the body's type.
 func (p documentParams) multipartForm(method string, f channels.File) (head, tail []byte, kind string, err error) {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)

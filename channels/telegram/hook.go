@@ -86,8 +86,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(h.accept(ctx, r, http.MaxBytesReader(w, req.Body, maxUpdate)))
 }
 
-// rejectionStatus is the status of a request that cannot be Telegram's, or 0. The secret
-// is compared in a time that tells nothing about it.
+// rejectionStatus returns the status of a request that cannot be Telegram's, or 0. The
+// secret is compared in a time that tells nothing about it.
 func (h *hook) rejectionStatus(req *http.Request) int {
 	if req.Method != http.MethodPost {
 		return http.StatusMethodNotAllowed

@@ -43,7 +43,7 @@ func (l *ledger) topic(id int) *topic {
 	return t
 }
 
-// isExpired says whether a time is so long ago, or in a future that a clock has left.
+// isExpired reports whether a time is so long ago, or in a future that a clock has left.
 func isExpired(t, now time.Time, window time.Duration) bool {
 	return t.After(now) || !t.Add(window).After(now)
 }

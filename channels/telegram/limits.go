@@ -38,7 +38,8 @@ func (c *Channel) callPaced(method string, s callTarget, k class, call func() (j
 	return result, err
 }
 
-// SendDelay is how long it is until Telegram may be given another message for the chat.
+// SendDelay returns how long it is until Telegram may be given another message for the
+// chat.
 func (c *Channel) SendDelay(to sessionkeys.Address) time.Duration {
 	chat, thread, err := parseAddress("", to)
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *receiver) fillReply(m *channels.Message, t *message) (ours bool) {
 	return q.FromBot && q.MessageID != ""
 }
 
-// replyTarget is the message that t answers, in this chat or another.
+// replyTarget returns the message that t answers, in this chat or another.
 func (r *receiver) replyTarget(t *message) (channels.Quote, bool) {
 	var x externalReply
 	if len(t.External) > 0 && json.Unmarshal(t.External, &x) == nil && t.Quote != nil {
@@ -58,7 +58,7 @@ func (r *receiver) forwarded(o *origin, text string) []channels.Quote {
 	return []channels.Quote{{Text: text, Author: author, FromBot: ours}}
 }
 
-// author is who wrote what was first written at o. Whose name alone is shown may be
+// author returns who wrote what was first written at o. Whose name alone is shown may be
 // anybody.
 func (r *receiver) author(o *origin) (s channels.Sender, ours bool) {
 	switch {

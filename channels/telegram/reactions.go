@@ -22,7 +22,7 @@ import (
 var reactionEmoji = strings.Fields(`❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤‍🔥 🌚 🌭 💯 🤣 ⚡
 	🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨‍💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷‍♂ 🤷 🤷‍♀ 😡`)
 
-// CheckReactions says what is wrong with the reactions of an account.
+// CheckReactions reports what is wrong with the reactions of an account.
 func CheckReactions(r channels.Reactions) error {
 	for _, e := range []string{r.Working, r.Done} {
 		if e != "" && !slices.Contains(reactionEmoji, plainEmoji(e)) {
@@ -32,8 +32,8 @@ func CheckReactions(r channels.Reactions) error {
 	return nil
 }
 
-// plainEmoji is an emoji without the mark that asks for its colours, which keyboards add and
-// Telegram does not know.
+// plainEmoji returns an emoji without the mark that asks for its colours, which keyboards
+// add and Telegram does not know.
 func plainEmoji(emoji string) string { return strings.ReplaceAll(emoji, "\ufe0f", "") }
 
 const (

@@ -182,7 +182,7 @@ func isTopicClosed(err error) bool { return hasErrorText(err, "topic_closed") }
 // isEntityError: "can't parse entities", ENTITY_BOUNDS_INVALID and the like.
 func isEntityError(err error) bool { return hasErrorText(err, "entit") }
 
-// hasErrorText tells whether Telegram refused a request with these words. It has no
+// hasErrorText reports whether Telegram refused a request with these words. It has no
 // finer codes than 400.
 func hasErrorText(err error, words string) bool {
 	var e *channels.Error

@@ -40,7 +40,7 @@ import (
 // Network is the name of the network in addresses.
 const Network = "telegram"
 
-// Options says how to reach one account. Name and Token are required.
+// Options sets how to reach one account. Name and Token are required.
 type Options struct {
 	channels.Common // MaxPause defaults to 30 s
 
@@ -172,5 +172,5 @@ func (c *Channel) Render(markdown string) []channels.Body {
 	return markup.Bodies(messages, func(m markup.Message) (string, any, bool) { return m.Text, m.Entities, len(m.Entities) > 0 })
 }
 
-// TypingDuration is how long Telegram shows a chat action.
+// TypingDuration returns how long Telegram shows a chat action.
 func (*Channel) TypingDuration() time.Duration { return 5 * time.Second }

@@ -209,7 +209,7 @@ func (r *receiver) fillMembership(m *channels.Message, t *memberUpdated) error {
 	return nil
 }
 
-// sender says who is behind a message. Where Telegram hides the person, the id
+// sender returns who is behind a message. Where Telegram hides the person, the id
 // is that of the chat or account that stands in, and Anonymous says so.
 func sender(t *message) channels.Sender {
 	s := channels.Sender{Anonymous: true}

@@ -102,7 +102,7 @@ func (t *sequencer) exit(p heldTurn) {
 	t.leave(p.chat, p.lane)
 }
 
-// isOwed says whether an update before id is owed.
+// isOwed reports whether an update before id is owed.
 func (t *sequencer) isOwed(l *lane, id int64, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -129,7 +129,7 @@ type member struct {
 	CanSend *bool  `json:"can_send_messages"` // of a restricted one
 }
 
-// isClosed says whether the bot can no longer write to the chat. In a private
+// isClosed reports whether the bot can no longer write to the chat. In a private
 // chat "kicked" means that the person blocked the bot.
 func (m member) isClosed() bool {
 	switch m.Status {
@@ -153,7 +153,7 @@ func peekID(raw json.RawMessage) (int64, bool) {
 	return *u.ID, true
 }
 
-// eventID is the update's id, or for an update without one a hash of it, so
+// eventID returns the update's id, or for an update without one a hash of it, so
 // that a redelivered event is known again either way.
 func eventID(raw json.RawMessage, id int64, known bool) string {
 	if known {
@@ -183,7 +183,7 @@ func updateKind(fields map[string]json.RawMessage) string {
 	return kinds[0]
 }
 
-// isGarbled says whether an answer came whole and with success, but is not JSON.
+// isGarbled reports whether an answer came whole and with success, but is not JSON.
 func isGarbled(x *exchange.Exchange) bool {
 	return x.Whole && x.Status == 200 && !json.Valid(x.Body)
 }
@@ -221,7 +221,7 @@ func garbledUpdate(text []byte, next int64) (json.RawMessage, bool) {
 	return raw, err == nil && id > 0
 }
 
-// asJSON is an update as a request brought it, or made one.
+// asJSON returns an update as a request brought it, or made one.
 func asJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw

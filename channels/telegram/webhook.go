@@ -19,7 +19,7 @@ import (
 	"parley/problems"
 )
 
-// Webhook says where Telegram brings updates to, instead of being asked for
+// Webhook describes where Telegram brings updates to, instead of being asked for
 // them. The zero Webhook is none: the channel polls.
 type Webhook struct {
 	// URL is where Telegram reaches the listener: https://host[:port][/path],

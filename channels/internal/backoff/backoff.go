@@ -41,7 +41,7 @@ func (p *Pauses) Next() time.Duration {
 // Wait waits for Next, or until ctx ends.
 func (p *Pauses) Wait(ctx context.Context) { _ = pause.For(ctx, p.Next()) }
 
-// Failures is how many failures there were since Reset.
+// Failures returns how many failures there were since Reset.
 func (p *Pauses) Failures() int { return p.failed }
 
 // Reset forgets the failures: something worked.

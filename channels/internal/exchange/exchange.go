@@ -116,7 +116,7 @@ type Poster struct {
 	Most    int64 // longest answer in bytes
 }
 
-// Stay is a client over base that follows no redirect.
+// Stay returns a client over base that follows no redirect.
 func Stay(base http.RoundTripper) *http.Client {
 	return &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }

@@ -41,7 +41,7 @@ func isUnclean(r rune) bool {
 	return false
 }
 
-// IsVisible says whether a reader would see anything of s.
+// IsVisible reports whether a reader would see anything of s.
 func IsVisible(s string) bool { return strings.IndexFunc(s, isVisibleRune) >= 0 }
 
 func isVisibleRune(r rune) bool {
@@ -68,7 +68,7 @@ func Name(names ...string) string {
 	return ""
 }
 
-// Brief is a stranger's text for an error: one line of bounded length.
+// Brief returns a stranger's text for an error: one line of bounded length.
 func Brief(s string) string {
 	const most = 200
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7F }), " ")

@@ -44,7 +44,7 @@ func (w *flatBuilder) build() flatText {
 	return flatText{string(w.text), w.spans, w.seams}
 }
 
-// slice is the part of f from a to b with its spans clamped to it.
+// slice returns the part of f from a to b with its spans clamped to it.
 func (f *flatText) slice(a, b int) flatText {
 	part := flatText{text: f.text[a:b]}
 	for _, s := range f.spans {
@@ -60,7 +60,7 @@ func (f *flatText) slice(a, b int) flatText {
 	return part
 }
 
-// isInside says whether a style of the given ones covers both sides of at.
+// isInside reports whether a style of the given ones covers both sides of at.
 func (f *flatText) isInside(at int, styles ...Style) bool {
 	for _, s := range f.spans {
 		if s.Start >= at {
@@ -92,7 +92,7 @@ func sortSpans(spans []Span) {
 	})
 }
 
-// nestingRank says which of two styles over the same text holds the other: a quote
+// nestingRank returns which of two styles over the same text holds the other: a quote
 // all, a link what is in a line, code nothing.
 func nestingRank(s Style) int {
 	switch s {

@@ -11,7 +11,7 @@
 // Everything here is pure and safe for concurrent use.
 package markup
 
-// Kind says what a Block is.
+// Kind describes what a Block is.
 type Kind int
 
 // Kinds of blocks.
@@ -23,7 +23,7 @@ const (
 	Rule
 )
 
-// Style says what a Span does to the text under it.
+// Style describes what a Span does to the text under it.
 type Style int
 
 // Styles. Parse gives the ones up to Link; layouts add the others.

@@ -131,7 +131,7 @@ func markedPre(b Block, marker string, texts []string) []piece {
 	return out
 }
 
-// language is what may name a language: a short word.
+// language returns what may name a language: a short word.
 func language(s string) string {
 	const longest = 32
 	if len(s) > longest || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"'`", r) }) {

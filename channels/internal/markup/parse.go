@@ -36,7 +36,7 @@ func parse(clean string, e *budget) []Block {
 	return p.out
 }
 
-// isTooNested says whether a line opens more quotes and lists than any writer does.
+// isTooNested reports whether a line opens more quotes and lists than any writer does.
 func isTooNested(s string) bool {
 	for line := range strings.Lines(s) {
 		for opened := 0; ; opened++ {
@@ -54,7 +54,8 @@ func isTooNested(s string) bool {
 	return false
 }
 
-// blockPrefixLength is how many bytes at the beginning of a line open a quote or a list.
+// blockPrefixLength returns how many bytes at the beginning of a line open a quote or a
+// list.
 func blockPrefixLength(line string) int {
 	if strings.HasPrefix(line, ">") {
 		return 1

@@ -338,7 +338,7 @@ func slackRow(row []Cell) string {
 	return b.String()
 }
 
-// len16 is how Slack may count at most: UTF-16 code units.
+// len16 returns how Slack may count at most: UTF-16 code units.
 func len16(s string) int {
 	n := 0
 	for _, r := range s {

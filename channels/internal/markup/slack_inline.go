@@ -127,7 +127,7 @@ func slackStyled(b Block, links bool, form slackForm) string {
 	return out.String()
 }
 
-// slackEscape is all that mrkdwn wants escaped; after it nothing in a text can
+// slackEscape returns all that mrkdwn wants escaped; after it nothing in a text can
 // be a mention or a link.
 func slackEscape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
@@ -160,7 +160,7 @@ func markdownEscape(s string, before rune) string {
 	return b.String()
 }
 
-// endsInNumber says whether the last line of s is nothing but a number, which a dot
+// endsInNumber reports whether the last line of s is nothing but a number, which a dot
 // would make the beginning of a list.
 func endsInNumber(s string) bool {
 	line := s[strings.LastIndexByte(s, '\n')+1:]
@@ -169,7 +169,7 @@ func endsInNumber(s string) bool {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// slackSize is what a character takes at most.
+// slackSize returns what a character takes at most.
 func slackSize(r rune) int {
 	switch r {
 	case '&', '<', '>':
@@ -180,7 +180,7 @@ func slackSize(r rune) int {
 	return UTF16(r)
 }
 
-// address is a URL as it can stand in either language.
+// address returns a URL as it can stand in either language.
 func address(u string) string {
 	return strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "(", "%28", ")", "%29", " ", "%20", "\\", "%5C").Replace(u)
 }

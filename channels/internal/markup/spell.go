@@ -64,7 +64,7 @@ func spellOut(text string, spans []Span) (string, []Span) {
 	return b.String(), out
 }
 
-// showsAddress says whether a label is the address itself.
+// showsAddress reports whether a label is the address itself.
 func showsAddress(label, address string) bool {
 	return label == address || "http://"+label == address || "mailto:"+label == address
 }

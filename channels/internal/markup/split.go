@@ -73,7 +73,7 @@ func (f *flatText) skipSpace(at int) int {
 	return at
 }
 
-// hasStyle says whether the character at a offset has the style.
+// hasStyle reports whether the character at a offset has the style.
 func (f *flatText) hasStyle(at int, style Style) bool {
 	for _, s := range f.spans {
 		if s.Start > at {
@@ -86,7 +86,7 @@ func (f *flatText) hasStyle(at int, style Style) bool {
 	return false
 }
 
-// maxEnd is the farthest offset up to which a message that begins at from may
+// maxEnd returns the farthest offset up to which a message that begins at from may
 // reach.
 func (f *flatText) maxEnd(from int, l limits) int {
 	count, next := 0, len(f.spans)
@@ -114,7 +114,7 @@ func (f *flatText) maxEnd(from int, l limits) int {
 	return len(f.text)
 }
 
-// splitPoint is the best offset to part the text at, after from and up to end.
+// splitPoint returns the best offset to part the text at, after from and up to end.
 func (f *flatText) splitPoint(from, end int) int {
 	minimum := from + (end-from)/3
 	for i := len(f.seams) - 1; i >= 0; i-- {
@@ -139,7 +139,7 @@ func (f *flatText) splitPoint(from, end int) int {
 	return end
 }
 
-// lastBreak is the last place after from and up to end where the text may be parted
+// lastBreak returns the last place after from and up to end where the text may be parted
 // and ends says so, or 0.
 func (f *flatText) lastBreak(from, end int, ends func(before, after rune, at int) bool) int {
 	for at := end; at > from; {
@@ -169,12 +169,12 @@ func (f *flatText) endsSentence(before, after rune, at int) bool {
 
 func endsWord(before, after rune, _ int) bool { return isSpace(before) || isSpace(after) }
 
-// isCombining says whether r belongs to the character before it.
+// isCombining reports whether r belongs to the character before it.
 func isCombining(r rune) bool {
 	return r == '\u200D' || unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc, unicode.Variation_Selector)
 }
 
-// lastBoundary is the last border between characters after from and up to
+// lastBoundary returns the last border between characters after from and up to
 // end, outside links if whole is set.
 func (f *flatText) lastBoundary(from, end int, whole bool) int {
 	found, at, state := 0, from, -1

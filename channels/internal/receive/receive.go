@@ -17,7 +17,7 @@ import (
 	"parley/pause"
 )
 
-// Config says whose loop it is. All fields but Conflict are required.
+// Config sets whose loop it is. All fields but Conflict are required.
 type Config struct {
 	channels.Common        // with its defaults
 	Network         string // who asks for waits, in the log

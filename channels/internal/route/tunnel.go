@@ -90,7 +90,7 @@ func dialSOCKS(ctx context.Context, at *url.URL, network, addr string) (net.Conn
 	return by.DialContext(ctx, network, addr) //nolint:wrapcheck // it is SOCKS that says so
 }
 
-// hostPort is where a proxy listens, by its scheme where it does not say.
+// hostPort returns where a proxy listens, by its scheme where it does not say.
 func hostPort(at *url.URL) string {
 	port := at.Port()
 	if port == "" {

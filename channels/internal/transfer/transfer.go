@@ -67,7 +67,7 @@ func (c *Content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// checkEnd says whether the reader has nothing more.
+// checkEnd reports whether the reader has nothing more.
 func (c *Content) checkEnd() error {
 	var more [1]byte
 	n, err := io.ReadFull(c.r, more[:])
@@ -111,7 +111,7 @@ func NewIdleTimer(ctx context.Context, limit time.Duration, cause error) (contex
 	return ctx, &IdleTimer{limit, time.AfterFunc(limit, func() { cancel(cause) }), cancel}
 }
 
-// Reset says that something has moved.
+// Reset announces that something has moved.
 func (p *IdleTimer) Reset() { p.timer.Reset(p.limit) }
 
 // ResetTo gives the rest another time, as from now.
@@ -152,10 +152,10 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // who reads looks for io.EOF
 }
 
-// Size is how many bytes it has.
+// Size returns how many bytes it has.
 func (b *Body) Size() int64 { return b.size }
 
-// MayHaveLeft says whether all of it may have left.
+// MayHaveLeft reports whether all of it may have left.
 func (b *Body) MayHaveLeft() bool { return b.mayHaveLeft.Load() }
 
 // Copy writes what r gives into w, and tells p of it; the time that w takes does

@@ -8,7 +8,7 @@ import (
 
 const unknownType = "application/octet-stream"
 
-// MediaType is a media type as it may stand in a header, made of one that may be
+// MediaType returns a media type as it may stand in a header, made of one that may be
 // anything.
 func MediaType(s string) string {
 	kind, params, err := mime.ParseMediaType(s)

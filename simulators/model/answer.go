@@ -76,16 +76,16 @@ type Block struct {
 	Signature string
 }
 
-// Say is a block of text.
+// Say returns a block of text.
 func Say(text string) Block { return Block{Kind: TextBlock, Text: text} }
 
-// Think is a block of thinking, with a signature.
+// Think returns a block of thinking, with a signature.
 func Think(text string) Block { return Block{Kind: ThinkingBlock, Text: text} }
 
 // Redact is thinking that nobody may read.
 func Redact(hidden string) Block { return Block{Kind: RedactedBlock, Text: hidden} }
 
-// Use is a call of a tool. What input cannot be marshalled is sent as its
+// Use returns a call of a tool. What input cannot be marshalled is sent as its
 // text, as a model that gets its JSON wrong would.
 func Use(name string, input any) Block {
 	b := Block{Kind: CallBlock, Name: name}
@@ -104,7 +104,7 @@ func Use(name string, input any) Block {
 	return b
 }
 
-// Reply is an answer of blocks.
+// Reply returns an answer of blocks.
 func Reply(blocks ...Block) Answer { return Answer{Blocks: blocks} }
 
 // Echo says back the last text of the person, or the results of tools if those

@@ -37,7 +37,7 @@ func (c *cache) reset() {
 	clear(c.until)
 }
 
-// input says how the prompt's input tokens are billed and remembers its
+// input returns how the prompt's input tokens are billed and remembers its
 // prefixes.
 func (c *cache) input(p *Prompt) Usage {
 	total := p.inputTokens()

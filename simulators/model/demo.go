@@ -27,7 +27,7 @@ var (
 	demoWord = regexp.MustCompile(`(?i)\b(long|slow|slowly|help|hello|hi|hey|thanks|thank you)\b`)
 )
 
-// Demo is the scripted demonstration model. At its first answer it says plainly
+// Demo returns the scripted demonstration model. At its first answer it says plainly
 // that it is no real model. It calls list_directory and read_file when asked
 // about files and they are offered, and then comments on what came back. "long"
 // gives more than 4096 characters of Markdown, "slow" a slow answer, it can do
@@ -96,7 +96,7 @@ func demoAnswer(p *Prompt) []Block {
 	return []Block{Say("You said: “" + demoShort(text, 200) + "”. That is beyond my script. " + demoTricks)}
 }
 
-// demoInput is the input of a tool that takes a path, under the name that its
+// demoInput returns the input of a tool that takes a path, under the name that its
 // schema has for it.
 func demoInput(t Tool, path string) map[string]string {
 	var schema struct {
@@ -153,7 +153,7 @@ func demoListing(text string, lines int) string {
 	return listing
 }
 
-// fenced is the beginning of text, fit for a block of code.
+// fenced returns the beginning of text, fit for a block of code.
 func fenced(text string) string {
 	return demoShort(strings.ReplaceAll(strings.TrimSpace(text), "```", "'''"), 700)
 }
@@ -165,7 +165,7 @@ func plural(n int, noun string) string {
 	return pathf("%d %ss", n, noun)
 }
 
-// demoShort is at most n characters of text.
+// demoShort returns at most n characters of text.
 func demoShort(text string, n int) string {
 	text = strings.TrimSpace(text)
 	if r := []rune(text); len(r) > n {

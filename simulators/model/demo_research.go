@@ -48,7 +48,7 @@ func demoResearch(p *Prompt, text string) []Block {
 	}
 }
 
-// demoPlay is the answer of a sub-agent that was given its part.
+// demoPlay returns the answer of a sub-agent that was given its part.
 func demoPlay(p *Prompt, text string) ([]Block, bool) {
 	m := demoQuote.FindStringSubmatch(text)
 	if m == nil {
@@ -74,12 +74,12 @@ func demoPlay(p *Prompt, text string) ([]Block, bool) {
 	return nil, false
 }
 
-// demoReport tells what sub-agents came back with, each under its label.
+// demoReport returns what sub-agents came back with, each under its label.
 func demoReport(p *Prompt, r Result) string {
 	return "**" + demoLabel(p, r.CallID) + "**, says my sub-agent: " + demoShort(r.Text, 1000)
 }
 
-// demoFramed is what stands in the frame around untrusted words, or all of text.
+// demoFramed returns what stands in the frame around untrusted words, or all of text.
 func demoFramed(text string) string {
 	if m := demoFrame.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -87,7 +87,7 @@ func demoFramed(text string) string {
 	return text
 }
 
-// demoLabel is the label in the input of a call.
+// demoLabel returns the label in the input of a call.
 func demoLabel(p *Prompt, id string) string {
 	for _, m := range p.Messages {
 		for _, c := range m.Calls {

@@ -142,7 +142,7 @@ func (p *plan) snapshot() []Planned {
 	return out
 }
 
-// pick is the fault that q suffers; the zero fault is none.
+// pick returns the fault that q suffers; the zero fault is none.
 func (p *plan) pick(q *Prompt) Fault {
 	text := q.LastText()
 	p.mu.Lock()

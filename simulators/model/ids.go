@@ -46,7 +46,7 @@ func (n *idMaker) message(p Protocol) string {
 	}
 }
 
-// item is an id of an item of Responses.
+// item returns an id of an item of Responses.
 func (n *idMaker) item(k Kind) string {
 	return n.make(itemPrefix[itemType[k]]+"_", 50)
 }
@@ -124,7 +124,7 @@ func (s *seals) validRedacted(data string) bool {
 	return s.chosen.has([2]string{"", data})
 }
 
-// encrypted is the content of a reasoning item, which hides text and holds the
+// encrypted returns the content of a reasoning item, which hides text and holds the
 // item's id and summary to what they were.
 func (s *seals) encrypted(id, summary, text string) string {
 	hidden := mac("hidden", text)

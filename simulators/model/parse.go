@@ -80,7 +80,7 @@ func wrongType(err error) (field, kind string, ok bool) {
 	return t.Field, kind, true
 }
 
-// hasValue says that a value is there and not null.
+// hasValue reports whether a value is there and not null.
 func hasValue(raw json.RawMessage) bool {
 	return len(raw) > 0 && !bytes.Equal(raw, []byte("null"))
 }
@@ -101,7 +101,7 @@ func (p *Prompt) segment(kind string, text []byte, cache ttl) {
 	p.segments = append(p.segments, segment{kind, text, cache})
 }
 
-// definition is what counts of a tool.
+// definition returns what counts of a tool.
 func definition(name, description string, schema []byte) []byte {
 	b := make([]byte, 0, len(name)+len(description)+len(schema))
 	b = append(append(b, name...), description...)
@@ -118,12 +118,12 @@ func (m *Message) paragraph(text string) {
 
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// isToolName is whether a provider takes name.
+// isToolName reports whether a provider takes name.
 func isToolName(name string, limit int) bool {
 	return name != "" && len(name) <= limit && strings.Trim(name, base62+"_-") == ""
 }
 
-// isObjectSchema is whether raw is a JSON Schema with type object.
+// isObjectSchema reports whether raw is a JSON Schema with type object.
 func isObjectSchema(raw json.RawMessage) bool {
 	var schema struct {
 		Type string `json:"type"`

@@ -27,7 +27,7 @@ type stream struct {
 	total  int // billable bytes of the whole answer
 	paced  bool
 
-	// fail is what ends a broken answer of Responses instead of its end.
+	// fail returns what ends a broken answer of Responses instead of its end.
 	fail func(r *Refusal, number int) (text []byte, events int)
 }
 

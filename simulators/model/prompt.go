@@ -84,7 +84,7 @@ type Tool struct {
 	Schema      json.RawMessage
 }
 
-// Choice says whether a tool may, must or must not be called.
+// Choice decides whether a tool may, must or must not be called.
 type Choice struct {
 	Mode    ChoiceMode
 	Name    string // the tool, when Mode is ChoiceNamed
@@ -102,7 +102,7 @@ const (
 	ChoiceNamed    ChoiceMode = "named"
 )
 
-// LastText is the text of the last message of the person that has any, so it
+// LastText returns the text of the last message of the person that has any, so it
 // stays the same while tools are called. It is empty if there is none.
 func (p *Prompt) LastText() string {
 	for i := len(p.Messages) - 1; i >= 0; i-- {
@@ -122,7 +122,7 @@ func (p *Prompt) Answering() []Result {
 	return p.Messages[len(p.Messages)-1].Results
 }
 
-// IsFirst says that the model has not said anything yet.
+// IsFirst reports whether the model has not said anything yet.
 func (p *Prompt) IsFirst() bool {
 	for i := range p.Messages {
 		if p.Messages[i].Role == Assistant {

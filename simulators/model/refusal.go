@@ -46,7 +46,7 @@ var openaiErrors = map[int][3]string{ // type, code, message
 	529: {"server_error", "", "The engine is currently overloaded, please try again later."},
 }
 
-// body is the refusal as p writes it.
+// body returns the refusal as p writes it.
 func (r *Refusal) body(p Protocol, requestID string) []byte {
 	var v any
 	if p == Anthropic {
@@ -116,10 +116,10 @@ func (r *Refusal) words() (message, code string) {
 	return cmp.Or(r.Message, known[2]), cmp.Or(r.Code, known[1], known[0])
 }
 
-// invalid is a refusal with status 400.
+// invalid returns a refusal with status 400.
 func invalid(message string) *Refusal { return &Refusal{Status: 400, Message: message} }
 
-// invalidParam is a refusal with status 400 as OpenAI writes it.
+// invalidParam returns a refusal with status 400 as OpenAI writes it.
 func invalidParam(param, code, message string) *Refusal {
 	return &Refusal{Status: 400, Message: message, Param: param, Code: code}
 }

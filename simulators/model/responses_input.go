@@ -138,7 +138,7 @@ func (rd *itemReader) item(where string, raw json.RawMessage) {
 	}
 }
 
-// model is the message of the model that an item belongs to.
+// model returns the message of the model that an item belongs to.
 func (rd *itemReader) model() *Message {
 	p := rd.p
 	if n := len(p.Messages); n == 0 || p.Messages[n-1].Role != Assistant {

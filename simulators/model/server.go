@@ -111,7 +111,7 @@ func (s *Server) Run(ctx context.Context) error {
 // faults that break connections need a real one.
 func (s *Server) Handler() http.Handler { return s.mux }
 
-// Bill is what was served until now. A request is on it before its last byte
+// Bill returns what was served until now. A request is on it before its last byte
 // is sent, so who has the whole answer finds it there.
 func (s *Server) Bill() Bill { return s.ledger.snapshot() }
 
@@ -119,7 +119,7 @@ func (s *Server) Bill() Bill { return s.ledger.snapshot() }
 // added.
 func (s *Server) Plan(faults ...Fault) error { return s.plan.add(faults) }
 
-// Faults is the plan, with how often each fault has hit.
+// Faults returns the plan, with how often each fault has hit.
 func (s *Server) Faults() []Planned { return s.plan.snapshot() }
 
 // ClearFaults ends the plan.

@@ -64,7 +64,7 @@ func (x *exchange) transcribe() {
 	x.play()
 }
 
-// tooLoud is what the API says of a request of n bytes, n < 0 when nobody knows.
+// tooLoud returns what the API says of a request of n bytes, n < 0 when nobody knows.
 func tooLoud(n int64) *Refusal {
 	return &Refusal{
 		Status: http.StatusRequestEntityTooLarge, Type: "server_error",
@@ -132,7 +132,7 @@ func (sp *speech) judge(name string, file []byte) {
 // others bill time.
 func (sp *speech) billsTokens() bool { return strings.HasPrefix(sp.model, "gpt-") }
 
-// usage is what the call costs: whole seconds, rounded up, or ten tokens a second.
+// usage returns what the call costs: whole seconds, rounded up, or ten tokens a second.
 func (sp *speech) usage() Usage {
 	seconds := int64((sp.length + time.Second - 1) / time.Second)
 	if sp.billsTokens() {
@@ -141,7 +141,7 @@ func (sp *speech) usage() Usage {
 	return Usage{Seconds: seconds}
 }
 
-// body is the answer, with the usage unless it is hidden.
+// body returns the answer, with the usage unless it is hidden.
 func (sp *speech) body(u Usage, hidden bool) []byte {
 	answer := map[string]any{"text": sp.words}
 	switch {

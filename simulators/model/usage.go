@@ -15,7 +15,7 @@ type Usage struct {
 	Seconds int64 `json:"seconds,omitempty"` // of sound, where a model bills time
 }
 
-// TotalInput is every token of the prompt.
+// TotalInput returns every token of the prompt.
 func (u Usage) TotalInput() int64 { return u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h }
 
 func (u Usage) plus(v Usage) Usage {
@@ -47,7 +47,7 @@ type Price struct {
 	Second int64 `json:"second,omitempty"` // of sound
 }
 
-// cost is what u costs. It stops at the largest number rather than overflow.
+// cost returns what u costs. It stops at the largest number rather than overflow.
 func (p Price) cost(u Usage) int64 {
 	var sum int64
 	for _, line := range [...][2]int64{
@@ -70,7 +70,7 @@ func (p Price) cost(u Usage) int64 {
 	return sum
 }
 
-// tokens is the rule of the package comment.
+// tokens returns the rule of the package comment.
 func tokens(bytes int) int { return (bytes + 3) / 4 }
 
 // segment is one block of a prompt, in the order in which a cache sees them.
@@ -96,7 +96,7 @@ func (p *Prompt) inputTokens() int {
 	return n
 }
 
-// billable is how many bytes of an answer count.
+// billable returns how many bytes of an answer count.
 func (b *Block) billable() int {
 	if b.Kind == CallBlock {
 		return len(b.Name) + len(b.Input)
@@ -142,7 +142,7 @@ func clip(blocks []Block, limit int) ([]Block, bool) {
 	return blocks, false
 }
 
-// truncate is at most n bytes of s, without half a character at its end.
+// truncate returns at most n bytes of s, without half a character at its end.
 func truncate(s string, n int) string {
 	if n >= len(s) {
 		return s

@@ -67,7 +67,7 @@ func oggPage(b []byte, flags byte, granule uint64, number uint32, packet []byte)
 	return b
 }
 
-// oggSum is the CRC of RFC 3533: the polynomial 0x04c11db7, not reflected.
+// oggSum returns the CRC of RFC 3533: the polynomial 0x04c11db7, not reflected.
 func oggSum(b []byte) (sum uint32) {
 	for _, c := range b {
 		sum ^= uint32(c) << 24
@@ -82,8 +82,8 @@ func oggSum(b []byte) (sum uint32) {
 	return sum
 }
 
-// decodeVoice is what is said in a file, and how long it lasts; ok is false when it is no
-// sound that is known here. What only parley's own voice notes tell, the words, is
+// decodeVoice returns what is said in a file, and how long it lasts; ok is false when it
+// is no sound that is known here. What only parley's own voice notes tell, the words, is
 // "" in others.
 func decodeVoice(file []byte) (words string, length time.Duration, ok bool) {
 	switch {
@@ -147,7 +147,7 @@ func mp4Duration(file []byte) (length time.Duration, ok bool) {
 	return time.Duration(samples) * time.Second / time.Duration(rate), true
 }
 
-// oggComment is the comment of a voice note of [Voice].
+// oggComment returns the comment of a voice note of [Voice].
 func oggComment(file []byte) string {
 	at := bytes.Index(file, []byte(voiceComment))
 	if at < 4 {

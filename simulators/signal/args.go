@@ -30,7 +30,7 @@ func usage(format string, a ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errUsage}, a...)...)
 }
 
-// flagKind says what a flag takes.
+// flagKind describes what a flag takes.
 type flagKind int
 
 const (

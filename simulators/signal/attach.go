@@ -47,7 +47,7 @@ func (c *contents) keep(sum string, data []byte) {
 	}
 }
 
-// Content is a file that an account sent, by its digest in the books, and nil when it
+// Content returns a file that an account sent, by its digest in the books, and nil when it
 // is forgotten: the latest 64 MiB are kept.
 func (s *fileStore) Content(sha256 string) []byte {
 	s.contents.mu.Lock()

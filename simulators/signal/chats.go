@@ -100,7 +100,7 @@ func (s *chats) open(k chatKey) *conversation {
 	return c
 }
 
-// holdsKey tells whether a person has the profile key of an account, which comes with
+// holdsKey reports whether a person has the profile key of an account, which comes with
 // the first message of the account to them.
 func (s *chats) holdsKey(p Person, a *account) bool {
 	talk := s.talks[chatKey{account: a.ACI, person: p.ACI}]

@@ -9,7 +9,7 @@ import (
 // maxRequest bounds what another process may send: a file of 100 MB in base64.
 const maxRequest = 160 << 20
 
-// control is the interface for a harness in another process: what every simulator has,
+// control returns the interface for a harness in another process: what every simulator has,
 // and what people, their devices and the machine of the daemons do, under the names of
 // their arguments. Each answers what the method of that name does. In /sim/scan text is
 // the address of a device, an attachment's data is base64.

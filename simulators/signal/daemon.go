@@ -116,10 +116,10 @@ func NewDaemon(o DaemonOptions) (*Daemon, error) {
 // then on.
 func (d *Daemon) Ready() <-chan struct{} { return d.ready }
 
-// HTTPAddr is the address of the HTTP channel, empty if it has none.
+// HTTPAddr returns the address of the HTTP channel, empty if it has none.
 func (d *Daemon) HTTPAddr() string { return d.httpAddr }
 
-// TCPAddr is the address of the TCP channel, empty if it has none.
+// TCPAddr returns the address of the TCP channel, empty if it has none.
 func (d *Daemon) TCPAddr() string { return d.tcpAddr }
 
 // Run serves until ctx ends, which is no error; ErrKilled if the simulator killed
@@ -243,7 +243,7 @@ func (d *Daemon) waitWhileHung() {
 	}
 }
 
-// journal is the handler that writes to standard output.
+// journal returns the handler that writes to standard output.
 func (d *Daemon) journal() *handler {
 	return &handler{journal: true, write: func(_ Account, raw json.RawMessage) error {
 		if d.o.NoReceiveStdout {
@@ -286,7 +286,7 @@ func (d *Daemon) manager(id string) *manager {
 	return nil
 }
 
-// soleAccount is the account of a daemon that holds one, or nil.
+// soleAccount returns the account of a daemon that holds one, or nil.
 func (d *Daemon) soleAccount() *manager {
 	if d.o.Account == "" {
 		return nil

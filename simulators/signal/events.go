@@ -56,7 +56,7 @@ func (s *people) SetTimer(chat Chat, p Person, seconds int) (ActionResult, error
 	return s.change("set the timer", chat, p, kind, func(pl place) { pl.chat.timer = max(seconds, 0) })
 }
 
-// Rename is a change of the group: accounts get a message without text of the type
+// Rename returns a change of the group: accounts get a message without text of the type
 // UPDATE. The new name is the chat's.
 func (s *people) Rename(chat Chat, p Person) (ActionResult, error) {
 	return s.change("rename", chat, p, "group", nil)
@@ -201,7 +201,7 @@ func (s *people) transcript(a *account, at int64, y Sync) *wireSent {
 	return w
 }
 
-// Echo is a message of the account itself that comes back as if somebody else had
+// Echo returns a message of the account itself that comes back as if somebody else had
 // written it.
 func (s *people) Echo(id, text string) (said ActionResult, err error) {
 	defer stage.Act(&s.mu, &err, "echo")()

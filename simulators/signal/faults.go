@@ -116,7 +116,7 @@ const (
 	onShow        // an envelope goes through the daemon
 )
 
-// scene is where the trouble falls, and false for one that is not known.
+// scene returns where the trouble falls, and false for one that is not known.
 func (t Trouble) scene() (scene, bool) {
 	switch t {
 	case HTTPError, InternalError, IOError, UserError, Flooded, FloodedAfter, Dropped, Hanging, Hung, KilledBefore, RateLimited, Untrusted, Unregistered,

@@ -36,7 +36,7 @@ func (s *fileStore) store(f Attachment, at int64) (wireAttachment, string) {
 	return w, id
 }
 
-// extension is what signal-cli puts behind the id in the attachments' folder.
+// extension returns what signal-cli puts behind the id in the attachments' folder.
 func extension(contentType, name string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 && !strings.ContainsAny(name[i:], "/\\\x00") {
 		return name[i:]

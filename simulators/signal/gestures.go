@@ -114,7 +114,7 @@ func (c *call) remoteDelete() any {
 	})
 }
 
-// safetyNumber is what two people compare. A new key has another.
+// safetyNumber returns what two people compare. A new key has another.
 func (p *person) safetyNumber() string {
 	return fmt.Sprintf("%012d%048d", p.key, 7)
 }

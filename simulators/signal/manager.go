@@ -243,7 +243,7 @@ func (m *manager) decrypt(ctx context.Context, c *cachedEnvelope) json.RawMessag
 	return mustJSON(e)
 }
 
-// unsourced is an entry of which nothing could be read, not even who sent it.
+// unsourced returns an entry of which nothing could be read, not even who sent it.
 func (m *manager) unsourced(c *cachedEnvelope) json.RawMessage {
 	var e wireEntry
 	if err := json.Unmarshal(c.Entry, &e); err != nil || e.Envelope == nil {

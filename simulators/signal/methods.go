@@ -7,7 +7,7 @@ type method struct {
 	locks bool // takes the lock by itself, because it reads files or waits
 }
 
-// methods is what an account can do. Those that are about the connection or the
+// methods returns what an account can do. Those that are about the connection or the
 // folder, subscribeReceive and getAttachment, are the daemon's.
 var methods = map[string]method{
 	"send":                     {run: (*call).send, locks: true},

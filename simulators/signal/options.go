@@ -40,7 +40,7 @@ type Account struct {
 	Unlinked bool `json:"unlinked,omitempty"`
 }
 
-// ID is the number, or the ACI of an account that has none.
+// ID returns the number, or the ACI of an account that has none.
 func (a Account) ID() string { return cmp.Or(a.Number, a.ACI) }
 
 // Options configure a [Server]. Only Accounts is required.
@@ -58,7 +58,7 @@ type Options struct {
 	// Seed drives every random choice. Equal seeds and equal calls give equal
 	// runs.
 	Seed uint64
-	// Now is the clock of timestamps; nil: time.Now. Slow answers wait on the
+	// Now returns the clock of timestamps; nil: time.Now. Slow answers wait on the
 	// real clock.
 	Now func() time.Time
 	// KeepAlive is the pause between the comments in a stream of events; zero:
@@ -87,10 +87,10 @@ var (
 	aciShape     = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// MadeUpACI is the n-th of the ACIs that nobody has.
+// MadeUpACI returns the n-th of the ACIs that nobody has.
 func MadeUpACI(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// MadeUpGroup is the n-th of the group ids that nobody has.
+// MadeUpGroup returns the n-th of the group ids that nobody has.
 func MadeUpGroup(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "group %026d", n))
 }
@@ -142,10 +142,10 @@ func checkGroup(id string) error {
 	return nil
 }
 
-// isAtLeast014 tells whether the daemons speak 0.14.
+// isAtLeast014 reports whether the daemons speak 0.14.
 func (o *Options) isAtLeast014() bool { return !isOlder(o.Version, 0, 14) }
 
-// isOlder tells whether a version comes before another one. Numbers that it does not
+// isOlder reports whether a version comes before another one. Numbers that it does not
 // have are 0.
 func isOlder(version string, than ...int) bool {
 	at := make([]int, len(than))

@@ -48,7 +48,7 @@ type Chat struct {
 // wire.
 type address struct{ ACI, Number string }
 
-// legacy is the identifier that older fields carry: the number if it is known.
+// legacy returns the identifier that older fields carry: the number if it is known.
 func (a address) legacy() string { return cmp.Or(a.Number, a.ACI) }
 
 func orNull(s string) *string {
@@ -111,7 +111,7 @@ type Poll struct {
 	Multiple bool     `json:"multiple,omitempty"`
 }
 
-// Payment says that money was sent.
+// Payment means that money was sent.
 type Payment struct {
 	Note string `json:"note,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// plainText is what signal-cli writes for people when the output is not JSON: enough
+// plainText returns what signal-cli writes for people when the output is not JSON: enough
 // of it to see that a program must ask for JSON.
 func plainText(raw json.RawMessage) []byte {
 	var e wireEntry

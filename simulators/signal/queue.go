@@ -61,7 +61,7 @@ type item struct {
 	broken *wireException // cannot be decrypted
 }
 
-// about is where it was written, and by whom.
+// about returns where it was written, and by whom.
 func (it *item) about() []string { return []string{it.entry.Group, it.source} }
 
 // receiver is a connection over which a daemon receives.

@@ -167,7 +167,7 @@ func (s *daemons) handOut(p *process, a *account) *handOut {
 	return out
 }
 
-// isSealed tells whether an envelope hides its sender and has no GUID, as all do but
+// isSealed reports whether an envelope hides its sender and has no GUID, as all do but
 // those of people who are not sealed senders. The caller holds the lock.
 func (s *chats) isSealed(it *item) bool {
 	who := s.known[it.source]
@@ -181,7 +181,7 @@ func undecryptable() *wireException {
 	}
 }
 
-// trusts tells whether the account takes the sender's key, and remembers the first
+// trusts reports whether the account takes the sender's key, and remembers the first
 // that it sees. The caller holds the lock.
 func (s *chats) trusts(p *process, a *account, aci string) bool {
 	who := s.known[aci]

@@ -106,7 +106,7 @@ func (c *call) groupTarget(id string) target {
 	return t
 }
 
-// name is how the books call the chat.
+// name returns how the books call the chat.
 func (t target) name() string {
 	if t.place.group != nil {
 		return t.place.group.id

@@ -83,7 +83,7 @@ func (d *Daemon) answerTo(ctx context.Context, from rpcClient, text []byte) outc
 	return outcome{body: encode(failure(codeRequest, "unexpected type: "+nodeType(text[0]), nil))}
 }
 
-// nodeType is what signal-cli's parser calls a value.
+// nodeType returns what signal-cli's parser calls a value.
 func nodeType(first byte) string {
 	switch first {
 	case '"':

@@ -50,7 +50,7 @@ func (c *call) resultsOf(t target) []wireResult {
 	return out
 }
 
-// reachedAny tells whether somebody sees what was sent: a group without anybody else
+// reachedAny reports whether somebody sees what was sent: a group without anybody else
 // is still one's own.
 func reachedAny(results []wireResult) bool {
 	return len(results) == 0 || slices.ContainsFunc(results, func(r wireResult) bool { return r.Type == resultSuccess })

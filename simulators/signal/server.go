@@ -57,7 +57,7 @@ type person struct {
 	gone bool // not registered any more
 }
 
-// person is the account as others see it.
+// person returns the account as others see it.
 func (a *account) person() Person {
 	return Person{ACI: a.ACI, Number: a.Number, SharesNumber: true, Name: a.Name}
 }

@@ -39,7 +39,7 @@ func (s *queues) Limit(account string, retryAfter int) (token string, err error)
 	return a.limited.token, nil
 }
 
-// SetVersion says what the daemons are that are started from now on, as if another
+// SetVersion reports what the daemons are that are started from now on, as if another
 // signal-cli had been installed.
 func (s *daemons) SetVersion(version string) error {
 	if !versionShape.MatchString(version) {

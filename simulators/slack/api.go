@@ -113,7 +113,7 @@ func (c *call) serve(w http.ResponseWriter, kind string, rules func() []byte) {
 	}
 }
 
-// bearer is the token in the header.
+// bearer returns the token in the header.
 func bearer(r *http.Request) string {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer")
 	return strings.TrimSpace(token)
@@ -172,7 +172,7 @@ func (c *call) authorize(m method, token string) {
 	panic(refuse("invalid_auth"))
 }
 
-// hasScope tells whether the app has one of the scopes.
+// hasScope reports whether the app has one of the scopes.
 func (a *app) hasScope(scopes ...string) bool {
 	return len(a.Scopes) == 0 || len(scopes) == 0 || slices.ContainsFunc(scopes, func(x string) bool { return slices.Contains(a.Scopes, x) })
 }
@@ -234,7 +234,7 @@ func (c *call) reply(w http.ResponseWriter, kind string, body []byte) {
 // inJSON is the type of what methods answer.
 const inJSON = "application/json; charset=utf-8"
 
-// okResult is a result with ok in front.
+// okResult returns a result with ok in front.
 func okResult(result any) []byte {
 	raw := mustJSON(result)
 	if len(raw) <= 2 || string(raw) == "null" {

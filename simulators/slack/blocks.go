@@ -174,7 +174,7 @@ func readTable(at string, b block) string {
 	return strings.Join(lines, "\n")
 }
 
-// plainText is what people read in the elements of rich text or of a context.
+// plainText returns what people read in the elements of rich text or of a context.
 func plainText(raw json.RawMessage) string {
 	var es []struct {
 		Type     string          `json:"type"`

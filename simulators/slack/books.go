@@ -127,10 +127,10 @@ type MessageEntry struct {
 	Deleted     time.Time `json:"deleted,omitzero"`
 }
 
-// Text is what the latest version shows.
+// Text returns what the latest version shows.
 func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Shown }
 
-// TextFor is what the latest version shows that the person sees: of what streams in
+// TextFor returns what the latest version shows that the person sees: of what streams in
 // a channel everybody but its recipient sees how it began, until it ends.
 func (m MessageEntry) TextFor(p Person) string {
 	if m.Stream == "streaming" && m.StreamTo != "" && !strings.HasSuffix(m.StreamTo, "/"+p.ID) {

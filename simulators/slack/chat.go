@@ -75,7 +75,7 @@ func readPost(c *call, limit int) post {
 	return p
 }
 
-// fallback is what people read in attachments.
+// fallback returns what people read in attachments.
 func fallback(raw json.RawMessage) string {
 	var list []struct {
 		Text     string `json:"text"`

@@ -6,7 +6,7 @@ import (
 	"parley/simulators/internal/stage"
 )
 
-// control is the interface for a harness in another process: what every simulator has,
+// control returns the interface for a harness in another process: what every simulator has,
 // and what people and Slack do, under the names of their arguments. Each answers what
 // the method of that name does. In /sim/unfurl text is the link, in /sim/react the name
 // of an emoji.

@@ -85,7 +85,7 @@ func page(args params, ms []*wireMessage, atMost int) any {
 	return out
 }
 
-// isAfter tells whether timestamp a is later than b. They have equal shapes, so
+// isAfter reports whether timestamp a is later than b. They have equal shapes, so
 // they compare as they read.
 func isAfter(a, b string, inclusive bool) bool {
 	if len(a) != len(b) && !strings.Contains(b, ".") {

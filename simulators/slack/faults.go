@@ -147,7 +147,7 @@ type faultSubject struct {
 	blocks, stream             bool // what a call carries or is about
 }
 
-// matches tells whether a fault is about x.
+// matches reports whether a fault is about x.
 func (f *Fault) matches(x faultSubject) bool {
 	event := x.method == deliveries
 	switch {

@@ -79,7 +79,7 @@ func (s *people) Press(p Person, channel, ts, actionID, value string) (said Acti
 	return said, nil
 }
 
-// blockOf is the id of the block with the action.
+// blockOf returns the id of the block with the action.
 func blockOf(blocks json.RawMessage, actionID string) string {
 	var list []struct {
 		BlockID  string `json:"block_id"`

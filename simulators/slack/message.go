@@ -131,7 +131,7 @@ type wireShare struct {
 	Source      string   `json:"source"`
 }
 
-// event is the message as an event brings it.
+// event returns the message as an event brings it.
 func (m *wireMessage) event(c Channel, ts string) *wireMessage {
 	e := *m
 	e.Metadata = nil // comes with message_metadata_posted, and with history if asked for
@@ -139,7 +139,7 @@ func (m *wireMessage) event(c Channel, ts string) *wireMessage {
 	return &e
 }
 
-// bare is the message as it is shown inside of another.
+// bare returns the message as it is shown inside of another.
 func (m *wireMessage) bare() *wireMessage {
 	b := *m
 	b.Metadata, b.Root = nil, nil

@@ -66,7 +66,7 @@ type Options struct {
 	// Seed drives every random choice: ids, which connection gets an event,
 	// fault probabilities. Equal seeds and equal calls give equal choices.
 	Seed uint64
-	// Now is the clock of timestamps, rate limits, streams and signatures; nil:
+	// Now returns the clock of timestamps, rate limits, streams and signatures; nil:
 	// time.Now. Pauses (acknowledgements, retries, pings) are on the real clock.
 	Now func() time.Time
 	// AckTimeout is how long Slack waits for an acknowledgement or an answer;

@@ -116,7 +116,7 @@ func (p params) addMultipart(m *multipart.Reader) {
 	}
 }
 
-// asForm is a flat JSON object as a form.
+// asForm returns a flat JSON object as a form.
 func asForm(raw json.RawMessage) string {
 	var fields map[string]string
 	if err := json.Unmarshal(raw, &fields); err != nil {

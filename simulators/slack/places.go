@@ -28,7 +28,7 @@ type Channel struct {
 	ContextTeam string `json:"context_team,omitempty"`
 }
 
-// DM is the direct message of p with the first app.
+// DM returns the direct message of p with the first app.
 func DM(p Person) Channel { return Channel{ID: "D" + idSuffix(p.ID), Kind: IM} }
 
 // DMWith is the direct message of p with the app of that name.

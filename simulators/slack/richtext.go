@@ -55,7 +55,7 @@ func (s *people) userNamed(name string) string {
 	return ""
 }
 
-// richText is the block that Slack's clients send with a text.
+// richText returns the block that Slack's clients send with a text.
 func richText(text, id string) json.RawMessage {
 	var es []map[string]any
 	plain := func(t string) {

@@ -55,7 +55,7 @@ type Ref struct {
 	Kind    string `json:"kind"`
 }
 
-// ActionResult tells what came of something that people did.
+// ActionResult describes what came of something that people did.
 type ActionResult struct {
 	Channel  string `json:"channel"`
 	TS       string `json:"ts,omitempty"`

@@ -23,7 +23,7 @@ type stream struct {
 	end   json.RawMessage   // blocks below the text
 }
 
-// isLive tells whether the stream takes more. It notices that time has passed.
+// isLive reports whether the stream takes more. It notices that time has passed.
 func (st *stream) isLive(now time.Time) bool {
 	if st == nil {
 		return false

@@ -2,7 +2,7 @@ package slack
 
 import "strings"
 
-// target is the conversation that a call is about; writing also needs to be a
+// target returns the conversation that a call is about; writing also needs to be a
 // member. The caller holds the lock.
 func (c *call) target(writing bool) *room {
 	name := c.channel()

@@ -88,7 +88,7 @@ type MessageEntry struct {
 	Deleted     time.Time `json:"deleted,omitzero"`
 }
 
-// Text is the latest version of the message.
+// Text returns the latest version of the message.
 func (m MessageEntry) Text() string { return m.Versions[len(m.Versions)-1].Text }
 
 // happening is what people see at once when the message comes to be, or changes.

@@ -62,7 +62,7 @@ func (c *call) getMyCommands() any {
 	return append([]Command{}, c.menus[k]...)
 }
 
-// Menu is what the server suggests for a bot, by the type of a scope such as
+// Menu returns what the server suggests for a bot, by the type of a scope such as
 // all_group_chats. The username may be empty: the first bot.
 func (s *Server) Menu(username, scope, language string) []Command {
 	s.mu.Lock()

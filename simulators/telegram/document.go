@@ -26,7 +26,7 @@ func (c *call) sendFile(field string, put func(f *storedFile, m *wireMessage)) a
 	return result
 }
 
-// fileOf is the file of a call, one that it brings or one that the server has, and
+// fileOf returns the file of a call, one that it brings or one that the server has, and
 // its digest. The caller holds the lock.
 func (c *call) fileOf(field string) (*storedFile, string) {
 	given := c.args[field]

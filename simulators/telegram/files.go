@@ -69,7 +69,7 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Content is the content of a file that somebody sent, and nil where there is none
+// Content returns the content of a file that somebody sent, and nil where there is none
 // or it is too large to be handed out.
 func (s *fileStore) Content(fileID string) []byte {
 	s.mu.Lock()

@@ -88,7 +88,7 @@ type redelivery struct {
 
 func (g redelivery) isDue(now time.Time) bool { return g.polls <= 0 && !g.at.After(now) }
 
-// nextRedelivery is how long until the next ghost that only time keeps away, at most
+// nextRedelivery returns how long until the next ghost that only time keeps away, at most
 // most.
 func (in *inbox) nextRedelivery(now time.Time, limit time.Duration) time.Duration {
 	for _, g := range in.ghosts {

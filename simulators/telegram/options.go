@@ -28,7 +28,7 @@ type Bot struct {
 	HearsBots bool `json:"hears_bots,omitempty"`
 }
 
-// Person is the bot seen as the author or target of a message.
+// Person returns the bot seen as the author or target of a message.
 func (b Bot) Person() Person {
 	return Person{ID: b.ID, Username: b.Username, FirstName: cmp.Or(b.Name, b.Username), IsBot: true}
 }
@@ -42,7 +42,7 @@ type Options struct {
 	// Seed drives every random choice: update ids, fault probabilities,
 	// shuffles. Equal seeds and equal calls give equal runs.
 	Seed uint64
-	// Now is the clock of dates, rate limits and retry_after; nil: time.Now.
+	// Now returns the clock of dates, rate limits and retry_after; nil: time.Now.
 	// Long polls and slow answers wait on the real clock.
 	Now func() time.Time
 	// Keep bounds each list of the books; the oldest entries go first and

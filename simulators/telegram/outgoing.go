@@ -78,7 +78,7 @@ func checkPlace(u []uint16, e Entity) {
 	}
 }
 
-// splitsSurrogates tells whether i splits a surrogate pair.
+// splitsSurrogates reports whether i splits a surrogate pair.
 func splitsSurrogates(u []uint16, i int) bool {
 	return i > 0 && i < len(u) && u[i-1]&0xfc00 == 0xd800 && u[i]&0xfc00 == 0xdc00
 }

@@ -41,7 +41,7 @@ func cutAsClientsDo(text string) []string {
 	return parts
 }
 
-// goodCut is where to end a part of units, which are more than fit into one.
+// goodCut returns where to end a part of units, which are more than fit into one.
 func goodCut(units []uint16) int {
 	line, sentence, word := 0, 0, 0
 	for i := maxText; i > maxText-lookBack; i-- {

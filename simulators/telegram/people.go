@@ -17,7 +17,7 @@ var (
 	serviceAccount    = wireUser{ID: 777000, FirstName: "Telegram"}
 )
 
-// Kind says what sort of chat it is.
+// Kind describes what sort of chat it is.
 type Kind string
 
 // The kinds of chat. A forum is a supergroup with topics.
@@ -39,7 +39,7 @@ type Chat struct {
 	Username string `json:"username,omitempty"`
 }
 
-// PrivateChat is the direct conversation between p and a bot.
+// PrivateChat returns the direct conversation between p and a bot.
 func PrivateChat(p Person) Chat { return Chat{ID: p.ID, Kind: Private} }
 
 // Guise is the shape under which a message appears in a group.

@@ -109,7 +109,7 @@ func reactionOf(raw string) string {
 	panic(badRequest("REACTIONS_TOO_MANY")) // a bot has no Premium
 }
 
-// firstOf is the message of an album that has its reactions: the first that is there.
+// firstOf returns the message of an album that has its reactions: the first that is there.
 func (h *history) firstOf(st *storedMessage) *storedMessage {
 	if st.message.MediaGroupID == "" {
 		return st

@@ -55,7 +55,7 @@ func (h *history) add(m *wireMessage, author int64, e *MessageEntry) {
 	}
 }
 
-// isForgotten tells whether id is a message that fell out of the history.
+// isForgotten reports whether id is a message that fell out of the history.
 func (h *history) isForgotten(id int64) bool {
 	return id > 0 && len(h.order) > 0 && id < h.order[0] && len(h.order) >= h.keep
 }
@@ -97,7 +97,7 @@ func (s *chats) historyOf(r *room, bot int64) *history {
 	return h
 }
 
-// isPresent tells whether the bot can read and write in the chat.
+// isPresent reports whether the bot can read and write in the chat.
 func (r *room) isPresent(bot int64) bool {
 	return r.standing[bot] != "kicked" && r.standing[bot] != "left"
 }
@@ -170,7 +170,7 @@ func (a *account) meant(text string, e Entity) bool {
 	return false
 }
 
-// member is the bot's own standing in a chat.
+// member returns the bot's own standing in a chat.
 func (a *account) member(r *room) wireMember {
 	status := r.standing[a.bot.ID]
 	if status == "" {

@@ -110,7 +110,7 @@ func (s *chats) place(r *room, h *history, to *account, m *wireMessage, o SayOpt
 	}
 }
 
-// withoutReply is a message without the one it answers: replies nest one level only.
+// withoutReply returns a message without the one it answers: replies nest one level only.
 func withoutReply(m *wireMessage) *wireMessage {
 	if m.ReplyTo == nil {
 		return m

@@ -98,7 +98,7 @@ type Change struct {
 	next chan struct{} // closed at the next change; nil when nobody waits
 }
 
-// Notify says that something changed.
+// Notify announces that something changed.
 func (c *Change) Notify() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

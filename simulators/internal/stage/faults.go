@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// ErrFault says that a fault cannot be planned.
+// ErrFault means that a fault cannot be planned.
 var ErrFault = errors.New("fault cannot be planned")
 
-// Timing says which of the calls that a fault matches it falls on. Without Next,
+// Timing describes which of the calls that a fault matches it falls on. Without Next,
 // Every and Probability it is every one.
 type Timing struct {
 	Skip        int     // matching calls that pass first

@@ -54,7 +54,7 @@ func (l *Life) Listen() error {
 	return nil
 }
 
-// URL is the server's root, http://host:port without a trailing slash; empty
+// URL returns the server's root, http://host:port without a trailing slash; empty
 // before Listen.
 func (l *Life) URL() string {
 	l.mu.Lock()

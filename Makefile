@@ -1,4 +1,4 @@
-# make run      chats with the whole house in this terminal
+# make run      chats with a complete gateway in this terminal
 # make test     checks everything; installs what it needs, or says what is missing
 #               (make test-long: for longer; make test-rough: on a machine that is
 #               busy or stands still; make mutants: the tests themselves)

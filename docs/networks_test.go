@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// homonyms are names of networks that are also words of the house: hints that processes
+// homonyms are names of networks that are also words of the program: hints that processes
 // send each other, and what the system sends a process. Of these only what can mean the
 // network counts: see network.
 var homonyms = []string{"signal"}

@@ -12,7 +12,7 @@ import (
 	"parley/simulators/telegram"
 )
 
-// budgeted is a house with budgets.
+// budgeted starts an environment with budgets.
 func budgeted(t *testing.T, change func(*settings.Config)) *gatewaytest.Running {
 	t.Helper()
 	return gatewaytest.Open(t, gatewaytest.Options{Change: change}).Start()

@@ -154,7 +154,7 @@ func newCrowd(t *testing.T) *crowd {
 	}
 }
 
-// moveIn gives everybody a place in the house.
+// moveIn gives everybody a place in the environment.
 func (c *crowd) moveIn(env *gatewaytest.Env) {
 	c.env, c.began = env, time.Now()
 	for i := range crowdChats {

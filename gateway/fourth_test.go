@@ -17,7 +17,7 @@ import (
 	"parley/sessions"
 )
 
-// A network that no product file names answers through the whole house by its row in the
+// A network that no product file names answers through the whole gateway by its row in the
 // table alone.
 func TestFourthNetwork(t *testing.T) {
 	t.Parallel()

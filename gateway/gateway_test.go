@@ -8,7 +8,7 @@ import (
 	"parley/simulators/model"
 )
 
-// The whole house in a second: read this test to see what parley does.
+// The whole gateway in a second: read this test to see what parley does.
 func TestTheWholeHouse(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0)})

@@ -64,7 +64,7 @@ type talk struct {
 	marks  []string // of the answers that must come
 }
 
-// seen is what can be seen of a house from outside: what each conversation shows,
+// seen is what can be seen of a gateway from outside: what each conversation shows,
 // and what the model was asked.
 type seen struct {
 	shown     map[string][]string // by talk

@@ -42,7 +42,7 @@ func withReactions(done bool) func(*settings.Config) {
 	}
 }
 
-// reacting is a house whose Slack app has what the manifest of such accounts asks for.
+// reacting opens an environment whose Slack app has what the manifest of such accounts asks for.
 func reacting(t *testing.T, o gatewaytest.Options) *gatewaytest.Env {
 	t.Helper()
 	o.OnSlack = func(so *slack.Options) {

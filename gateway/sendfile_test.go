@@ -126,7 +126,7 @@ func TestAFileIsSentWhereItWasAskedForOnEveryNetwork(t *testing.T) {
 	}
 }
 
-// filesIn are the files that the bot sent on the network of the house: where, and
+// filesIn are the files that the bot sent on the network of the environment: where, and
 // what.
 func filesIn(env *gatewaytest.Env) (all []string) {
 	add := func(chat, thread, name, sum string) { all = append(all, chat+" "+thread+" file "+name+" "+sum) }

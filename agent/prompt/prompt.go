@@ -12,13 +12,13 @@ import (
 	"parley/sessionkeys"
 )
 
-//go:embed house.md
-var house string
+//go:embed system.md
+var standard string
 
 // Build makes the system message for a turn that starts at now in the
 // conversation key. own is what the operator adds for the agent.
 func Build(own string, key sessionkeys.Key, now time.Time) []llm.SystemBlock {
-	stable := strings.TrimSpace(house)
+	stable := strings.TrimSpace(standard)
 	if own = strings.TrimSpace(own); own != "" {
 		stable += "\n\n" + own
 	}

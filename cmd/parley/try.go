@@ -16,7 +16,7 @@ func tryCommand(p program) *cobra.Command {
 	var verbose bool
 	c := &cobra.Command{
 		Use:   "try",
-		Short: "Chat with the whole house in this terminal, nothing configured",
+		Short: "Chat with a complete gateway in this terminal, without configuration",
 		Long: `try starts a ` + try.JoinWords(try.Networks(), "or") + ` server on loopback, a gateway with its embedded
 message log and database, and a chat in this terminal that goes the whole real way
 through them. With ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment a real

@@ -196,7 +196,7 @@ func checkRules(t *testing.T, p *watcher) {
 var listed = regexp.MustCompile(`(?m)^\| ([a-z_]+) \| (counter|gauge|histogram) \|`)
 
 // checkWiring wants every documented metric to have arrived, and values where
-// only the whole house sets them.
+// only the whole gateway sets them.
 func checkWiring(t *testing.T, p *watcher) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/metrics.md")

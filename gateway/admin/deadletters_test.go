@@ -21,7 +21,7 @@ import (
 	"parley/simulators/telegram"
 )
 
-// stopped opens the message log of a house whose gateway does not run.
+// stopped opens the message log of an environment whose gateway does not run.
 func stopped(t *testing.T, h *gatewaytest.Env, do func(b *broker.Broker)) {
 	t.Helper()
 	b, err := broker.Open(t.Context(), broker.Options{Dir: filepath.Join(h.Config().StateDir, "log")})

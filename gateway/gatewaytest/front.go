@@ -15,7 +15,7 @@ import (
 	"parley/gateway/webhooks"
 )
 
-// WebhookProxy is the proxy before a house in webhook mode. It stays where it is while
+// WebhookProxy is the proxy before an environment in webhook mode. It stays where it is while
 // one gateway follows another, and answers 502 while none runs.
 type WebhookProxy struct {
 	server *httptest.Server

@@ -17,7 +17,7 @@ import (
 )
 
 // Network is a chat network, by the name that its channel has in the
-// configuration of a house.
+// configuration of an environment.
 type Network string
 
 // The networks.
@@ -30,7 +30,7 @@ const (
 // AllNetworks are all three.
 func AllNetworks() []Network { return []Network{Telegram, Slack, Signal} }
 
-// Pace is how many times Telegram's limits hold in a house, on both sides, so that
+// Pace is how many times Telegram's limits hold in an environment, on both sides, so that
 // tests are quick.
 const Pace = 200
 
@@ -87,7 +87,7 @@ func (o *Options) hasNetwork(n Network) bool {
 	return len(o.Networks) == 0 && n == Telegram || slices.Contains(o.Networks, n)
 }
 
-// openServers opens a house's networks.
+// openServers opens an environment's networks.
 func (h *Env) openServers() (all []server) {
 	h.t.Helper()
 	must := func(err error) {
@@ -186,7 +186,7 @@ func (h *Env) signalOptions() signal.Options {
 // test's name in it.
 func shortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "house")
+	dir, err := os.MkdirTemp("", "env")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// channelsConfig configures the networks of the house. Everybody may talk to the bot,
+// channelsConfig configures the networks of the environment. Everybody may talk to the bot,
 // and each message has an answer of its own, which tests count.
 func (h *Env) channelsConfig() (c settings.ChannelsConfig) {
 	common := settings.Common{Access: policy.Access{Everyone: true}, WhileBusy: policy.Queue}
@@ -218,7 +218,7 @@ func (h *Env) channelsConfig() (c settings.ChannelsConfig) {
 }
 
 // StartTwin runs the gateway of the other bot beside the first, with a state of
-// its own. The house has Options.Twin.
+// its own. The environment has Options.Twin.
 func (h *Env) StartTwin() *Running {
 	h.t.Helper()
 	return h.StartAs(func(c *settings.Config) {

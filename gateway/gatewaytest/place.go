@@ -45,7 +45,7 @@ func (p *Conversation) Say(text string) {
 // they stand. It copies them: for many places, [TextsIn] copies them once.
 func (p *Conversation) Texts() []string { return p.texts(p.env.snapshot()) }
 
-// TextsIn returns what the bot said in each of the places, which are of one house.
+// TextsIn returns what the bot said in each of the places, which are of one environment.
 func TextsIn(places iter.Seq[*Conversation]) map[*Conversation][]string {
 	shown := map[*Conversation][]string{}
 	var now *snapshot
@@ -58,7 +58,7 @@ func TextsIn(places iter.Seq[*Conversation]) map[*Conversation][]string {
 	return shown
 }
 
-// snapshot is the books of a house's networks at one moment.
+// snapshot is the books of an environment's networks at one moment.
 type snapshot struct {
 	telegram telegram.Book
 	slack    slack.Book

@@ -9,11 +9,10 @@ import (
 	"parley/costs"
 )
 
-// BudgetAll names the budget of the whole house.
+// BudgetAll names the budget over all channels.
 const BudgetAll = "all"
 
-// Budget is spending that is watched: of the whole house or of one channel, in
-// a window of time.
+// Budget describes spending to export: of all channels or of one, in a window of time.
 type Budget struct {
 	Scope  string       // global or channel
 	Name   string       // BudgetAll, or the channel's

@@ -16,7 +16,7 @@ import (
 	"parley/transcript"
 )
 
-// day is a simulated day of a house: sub-agents of three levels, attempts that
+// day is a simulated day of a gateway: sub-agents of three levels, attempts that
 // fail and are repeated, streams that break, calls that nobody settles, and
 // restarts. (I7)
 type day struct {

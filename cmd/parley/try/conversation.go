@@ -116,7 +116,7 @@ func drain[T any](seen <-chan T, show func(T)) {
 }
 
 func (c *conversation) greet() {
-	c.screen.printLine("parley: the whole house in one process, nothing configured.")
+	c.screen.printLine("parley: everything in one process, without configuration.")
 	c.screen.printLine("Answers come from " + c.model.description + ".")
 	c.screen.printLine("Metrics: http://" + c.ops + "/metrics")
 	c.screen.printLine("")

@@ -1,4 +1,4 @@
-// Package gatewaytest sets up a whole house for tests: the servers of chat
+// Package gatewaytest sets up a complete environment for tests: the servers of chat
 // networks and a model server on loopback, and a gateway between them with its
 // real log and database in a temporary folder.
 package gatewaytest
@@ -44,13 +44,13 @@ var (
 	Kitchen = telegram.Chat{ID: -2001, Kind: telegram.Group, Title: "kitchen"}
 )
 
-// Options shape a house. The zero value echoes.
+// Options shape an environment. The zero value echoes.
 type Options struct {
 	Brain  model.Brain // nil: model.Echo
 	Prices map[string]model.Price
 	// OpenAI makes the gateway speak Chat Completions to the model server.
 	OpenAI bool
-	// Networks are those of the house; nil: Telegram alone. With Signal the test's
+	// Networks are those of the environment; nil: Telegram alone. With Signal the test's
 	// TestMain calls RunIfSignalCLI.
 	Networks []Network
 	// Webhook makes Telegram and Slack bring what is said, through Env.WebhookProxy;
@@ -168,7 +168,7 @@ func (h *Env) Start() *Running {
 }
 
 // StartAs is Start with a change of this gateway's configuration, after that of
-// the house: one of several that run at the same time.
+// the environment: one of several that run at the same time.
 func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	h.t.Helper()
 	r := &Running{Env: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}

@@ -23,7 +23,7 @@ import (
 // off. What comes meanwhile is lost, and so is what was read and not taken when
 // ctx ends; but for a daemon that is asked for events by HTTP and still has them.
 func (r *receiver) runAttached(ctx context.Context, beside *sync.WaitGroup) error {
-	r.o.Log.Info("attached to a signal-cli that parley does not run", "promise", r.Note())
+	r.o.Log.Info("attached to a signal-cli that parley did not start", "promise", r.Note())
 	if err := r.awaitIdentity(ctx); err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (d *daemon) run(ctx context.Context) {
 	}
 	defer func() { _ = own.Close() }()
 	if err := os.RemoveAll(d.outgoingDir()); err != nil {
-		d.o.Log.Error("files that an earlier parley was about to send cannot be removed", "error", err)
+		d.o.Log.Error("leftover outgoing files not removed", "error", err)
 	}
 	close(d.owned)
 	pauses := receive.Pauses(d.o.Common)
@@ -135,7 +135,7 @@ func (d *daemon) run(ctx context.Context) {
 		}
 		wait := pauses.Next()
 		d.o.Observer.SetConnected(d.o.Name, false)
-		d.o.Log.Error("signal-cli does not run; it is started again", "error", err, "wait", wait)
+		d.o.Log.Error("signal-cli not running, restarting it", "error", err, "wait", wait)
 		_ = pause.For(ctx, wait)
 	}
 }
@@ -211,7 +211,7 @@ func (d *daemon) runOnce(ctx context.Context) error {
 	if why != nil {
 		return why
 	}
-	return fmt.Errorf("it ended: %w%s", p.exitError(), said.lastLines())
+	return fmt.Errorf("signal-cli ended: %w%s", p.exitError(), said.lastLines())
 }
 
 // startError reports why a program could not be started.
@@ -271,7 +271,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 	looking.Go(func() { // by itself: a question may wait long for its answer
 		for pause.For(ctx, d.o.Room) == nil {
 			if err := d.checkRoom(); err != nil {
-				full(fmt.Errorf("it is ended before it confirms what it cannot write down: %w", err))
+				full(fmt.Errorf("signal-cli stopped before it confirms what it cannot store: %w", err))
 			}
 		}
 	})
@@ -296,7 +296,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 				return err
 			}
 			d.upSince = time.Now()
-			d.o.Log.Info("signal-cli runs", "version", markup.Brief(version))
+			d.o.Log.Info("signal-cli started", "version", brief(version))
 			d.noteStart()
 			close(answers)
 		case err == nil:

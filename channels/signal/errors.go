@@ -159,7 +159,7 @@ func (c *client) markRateLimited(e *channels.Error, r *recipient) {
 		return
 	}
 	e.Message = "Signal asks for a captcha before it takes more"
-	c.o.Log.Error("signal asks for a captcha before it takes more messages from this account: solve one at https://signalcaptchas.org/challenge/generate.html "+
+	c.o.Log.Error("signal requires a captcha before it accepts more messages from this account: solve one at https://signalcaptchas.org/challenge/generate.html "+
 		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", markup.Brief(r.Token), "wait", e.RetryAfter)
 }
 
@@ -171,7 +171,7 @@ func (c *client) markUntrusted(e *channels.Error, s sendResult) {
 		who = r.label()
 	}
 	e.Message = "the key of " + markup.Brief(who) + " is not trusted"
-	c.o.Log.Error("the key of somebody is not the one that signal-cli trusts, so nothing is sent to them: make sure of their safety number, and trust it with parley signal trust",
+	c.o.Log.Error("message not sent: identity key of its recipient is not trusted; verify the safety number and run parley signal trust",
 		"account", c.o.Account, "person", markup.Brief(who))
 }
 
@@ -179,7 +179,7 @@ func (c *client) markUntrusted(e *channels.Error, s sendResult) {
 // got: it is not sent again, since they would get it twice.
 func (c *client) logMissed(to string, s sendResult) {
 	for _, r := range s.failures() {
-		c.o.Log.Warn("somebody in a group did not get a message that others got", "group", to, "person", markup.Brief(r.label()), "why", markup.Brief(r.Type), "what_to_do", remedy(r.Type))
+		c.o.Log.Warn("message missed some members of a group", "group", to, "person", brief(r.label()), "reason", brief(r.Type), "remedy", remedy(r.Type))
 	}
 }
 

@@ -42,7 +42,7 @@ func (r *receiver) awaitIdentity(ctx context.Context) error {
 		}
 		if told != err.Error() {
 			told = err.Error()
-			r.o.Log.Error("nothing is received, since it is not known which ACI the account has; what people write waits at Signal", "error", err)
+			r.o.Log.Error("receiving stopped: ACI of the account unknown; messages wait at Signal", "error", err)
 		}
 		return err
 	})

@@ -96,7 +96,7 @@ func TestAnACIIsNoAccountBefore0146(t *testing.T) {
 	r := newRig(t, func(o *sim.Options) { o.Version = "0.14.5" })
 	var log page
 	take(t, r.start(t, r.options(), []func(*signal.Options){logged(&log), func(o *signal.Options) { o.Account = ourACI }}), nil)
-	log.await(t, "it ended")
+	log.await(t, "signal-cli ended")
 	a := newAttached(t, "http", func(o *sim.Options) { o.Version = "0.14.5" })
 	take(t, a.start(t, a.options(), []func(*signal.Options){logged(&log), func(o *signal.Options) { o.Account = ourACI }}), nil)
 	log.await(t, "0.14.6")
@@ -113,7 +113,7 @@ func TestWithoutItsOwnACINothingIsReceivedAndItIsSaid(t *testing.T) {
 	var log page
 	got := take(t, r.open(t, logged(&log), func(o *signal.Options) { o.ACI = "" }), nil)
 	r.say(t, sim.Chat{}, ann, "hello", sim.SayOptions{})
-	log.await(t, "nothing is received")
+	log.await(t, "receiving stopped")
 	if b := r.Books(); b.Totals.Acked != 0 || r.seen.ups != 0 {
 		t.Errorf("%d messages were confirmed, and the channel was up %d times", b.Totals.Acked, r.seen.ups)
 	}

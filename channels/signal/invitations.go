@@ -89,7 +89,7 @@ func (r *receiver) acceptInvitations(ctx context.Context) {
 			}
 			if ctx.Err() == nil && told != err.Error() {
 				told = err.Error()
-				r.o.Log.Warn("an invitation to a group in access.groups is not accepted yet; nothing that is said there comes", "error", err)
+				r.o.Log.Warn("group invitation not accepted yet: messages of that group in access.groups do not arrive", "error", err)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (r *receiver) joinGroups(ctx context.Context) error {
 			errs = append(errs, r.channelError(op, err))
 			continue
 		}
-		r.o.Log.Info("an invitation to a group is accepted", "group", g.ID, "name", cmp.Or(markup.Name(g.Name), "none"))
+		r.o.Log.Info("group invitation accepted", "group", g.ID, "name", cmp.Or(displayName(g.Name), "none"))
 	}
 	return errors.Join(errs...)
 }

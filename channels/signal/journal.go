@@ -89,7 +89,7 @@ func (j *journal) open() error {
 	err := readJSON(filepath.Join(j.dir, positionFile), &j.committed)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		// Taken again, what was taken before adds nothing.
-		j.log.Error("the position in the journal cannot be read; all of the journal that is left is taken again", "error", err)
+		j.log.Error("journal position unreadable, the rest of the journal is processed again", "error", err)
 		j.committed = position{}
 	}
 	j.read = j.committed
@@ -256,7 +256,7 @@ func (j *journal) reclaimSpace() {
 		}
 	}
 	if err != nil {
-		j.log.Warn("a journal that was taken stays on the disk", "error", err)
+		j.log.Warn("processed journal not deleted", "error", err)
 	}
 	// The end of the last line stays, so that who reads from the beginning, because
 	// the position is gone, finds the next one.
@@ -266,7 +266,7 @@ func (j *journal) reclaimSpace() {
 	}
 	if err := punchHole(j.path(j.committed.File), end); err != nil {
 		j.noHoles = true
-		j.log.Warn("the journal keeps its size on the disk until the daemon is started anew", "error", err)
+		j.log.Warn("journal not truncated: it keeps its size until signal-cli restarts", "error", err)
 		return
 	}
 	j.freed = end

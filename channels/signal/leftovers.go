@@ -89,7 +89,7 @@ func (r *receiver) deleteUnusedFiles(e event, used bool) {
 	}
 	unused = r.fileClaims.release(e.message.Event, unused)
 	if err := deleteFiles(attachmentsDir(r.o.Command, os.Getenv), unused); err != nil {
-		r.o.Log.Warn("files that nothing is done with stay in signal-cli's folder", "error", err)
+		r.o.Log.Warn("unused files not removed from signal-cli's folder", "error", err)
 	}
 }
 

@@ -87,7 +87,7 @@ func (d *daemon) lockAlone(ctx context.Context) (*os.File, error) {
 			killAll(pids, syscall.SIGKILL)
 		case took >= 0 && !asked && len(pids) > 0:
 			asked = true
-			d.o.Log.Warn("a signal-cli that an earlier parley started still runs, and is ended", "processes", pids)
+			d.o.Log.Warn("signal-cli of an earlier parley still running, ending it", "processes", pids)
 			killAll(pids, syscall.SIGTERM)
 		}
 		if looks.Wait(ctx); ctx.Err() != nil {

@@ -105,7 +105,7 @@ func (r *receiver) lookUp(ctx context.Context, numbers []string) {
 	}
 	r.lookups.note(due, r.o.Now().Add(again))
 	if err != nil || len(found) < len(due) {
-		r.o.Log.Warn("the ACIs of some numbers are not known, so who hides their number is refused although listed by it: list them by ACI, which the log shows when somebody is refused",
+		r.o.Log.Warn("ACIs of some listed numbers unknown, so people who hide their number are refused: list them by ACI, as the log lines of refused messages show it",
 			"unknown", len(due)-len(found), "error", err)
 	}
 }

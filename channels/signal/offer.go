@@ -34,7 +34,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 		select {
 		case r.receipts <- m:
 		default:
-			r.o.Log.Debug("not confirmed as read: too many wait")
+			r.o.Log.Debug("read receipt dropped: queue full")
 		}
 	}
 	return true
@@ -61,7 +61,7 @@ func (r *receiver) completeText(ctx context.Context, e *event) bool {
 			e.message.Text = markup.JoinNonEmpty("\n", e.message.Text, e.description)
 			return true
 		case !errors.As(err, &lost) || pauses.Failures()+1 >= maxFetches:
-			r.o.Log.Warn("the rest of a long message could not be fetched", "event", e.message.Event, "error", err)
+			r.o.Log.Warn("rest of a long message not fetched", "event", e.message.Event, "error", err)
 			e.message.Text += cutNote
 			return true
 		}

@@ -83,7 +83,7 @@ func (o *operator) Trust(ctx context.Context, person, safetyNumber string) error
 var (
 	errLinked  = errors.New("the account is on this machine already, and its signal-cli runs")
 	errNoURI   = errors.New("signal-cli ended before it was linked")
-	errNoLink  = errors.New("this signal-cli holds a single account and cannot link another; run signal-cli link where it runs, or start it without -a")
+	errNoLink  = errors.New("signal-cli serves a single account and cannot link another; run signal-cli link where it runs, or start it without -a")
 	linkPrefix = "sgnl://linkdevice?"
 )
 

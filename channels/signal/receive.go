@@ -113,7 +113,7 @@ func (r *receiver) runSupervised(ctx context.Context, beside *sync.WaitGroup) er
 		for _, line := range lines {
 			e := r.translate(line.text, line.problem)
 			if e.skipReason != "" {
-				r.o.Log.Debug("not offered", "why", e.skipReason)
+				r.o.Log.Debug("event skipped", "reason", e.skipReason)
 				r.deleteUnusedFiles(e, false)
 			} else {
 				r.fileClaims.claim(e.message.Event, e.files)
@@ -164,7 +164,7 @@ func (r *receiver) loadState() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		r.o.Log.Error("what was known of people cannot be read, and is asked for again", "error", err)
+		r.o.Log.Error("stored contacts unreadable, requesting them again", "error", err)
 		return nil
 	}
 	for number, aci := range was.Numbers {
@@ -209,7 +209,7 @@ func (r *receiver) sendReceipts(ctx context.Context) {
 				"recipient": m.Address.Peer, "targetTimestamp": []int64{m.SentAt.UnixMilli()}, "type": "read",
 			}))
 			if err != nil && ctx.Err() == nil {
-				r.o.Log.Debug("not confirmed as read", "error", err)
+				r.o.Log.Debug("read receipt not sent", "error", err)
 			}
 		}
 	}

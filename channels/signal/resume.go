@@ -43,7 +43,7 @@ func newLastEvent(o Options) *lastEvent {
 	case err == nil && was.URL == o.URL && was.Account == o.Account:
 		l.at.ID = was.ID
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		l.log.Error("which event of signal-cli was taken last cannot be read; what was said while parley did not listen is lost", "error", err)
+		l.log.Error("position in signal-cli's events unreadable: messages sent while parley was not listening are lost", "error", err)
 	}
 	return l
 }
@@ -62,7 +62,7 @@ func (l *lastEvent) advance(id string) {
 		err = writeJSON(filepath.Join(l.dir, eventFile), l.at)
 	}
 	if err != nil && !l.reported {
-		l.log.Error("which event of signal-cli was taken last cannot be stored; what is said while parley does not run may be lost", "error", fmt.Errorf("store it: %w", err))
+		l.log.Error("position in signal-cli's events not stored: messages sent while parley is stopped may be lost", "error", fmt.Errorf("store it: %w", err))
 	}
 	l.reported = err != nil
 }

@@ -54,7 +54,7 @@ func (e *lostError) Unwrap() error { return e.err }
 var (
 	errTimeout  = errors.New("signal-cli gave no answer in time")
 	errTooLarge = errors.New("the answer of signal-cli is too large")
-	errGarbage  = errors.New("what signal-cli answered is no JSON-RPC")
+	errGarbage  = errors.New("answer of signal-cli is not JSON-RPC")
 	errCut      = errors.New("the connection to signal-cli was cut")
 )
 

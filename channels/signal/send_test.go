@@ -169,7 +169,7 @@ func TestAGroupMessageThatReachedAnybodyIsSentAndNotRepeated(t *testing.T) {
 	if m := r.Books().Messages; len(m) != 1 || m[0].Results[ann.ACI] != "SUCCESS" || m[0].Results[bob.ACI] != "IDENTITY_FAILURE" {
 		t.Errorf("%+v", m)
 	}
-	if !strings.Contains(log.String(), "somebody in a group did not get") || !strings.Contains(log.String(), bob.ACI) || !strings.Contains(log.String(), "parley signal trust") {
+	if !strings.Contains(log.String(), "message missed some members of a group") || !strings.Contains(log.String(), bob.ACI) || !strings.Contains(log.String(), "parley signal trust") {
 		t.Errorf("the operator is not told:\n%s", log.String())
 	}
 }

@@ -86,7 +86,7 @@ func (s *sender) sendPath(ctx context.Context, op string, p map[string]any, f ch
 	if dir != "" {
 		defer func() {
 			if err := os.RemoveAll(dir); err != nil {
-				s.o.Log.Error("a file that was sent cannot be removed", "error", err)
+				s.o.Log.Error("sent file not removed", "error", err)
 			}
 		}()
 	}

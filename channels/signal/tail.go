@@ -49,7 +49,7 @@ func (t *tail) add(line string) {
 	if line == "" {
 		return
 	}
-	t.log.Debug("signal-cli", "says", line)
+	t.log.Debug("signal-cli", "line", line)
 	if t.lines = append(t.lines, line); len(t.lines) > maxTail {
 		t.lines = t.lines[1:]
 	}

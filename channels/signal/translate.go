@@ -19,7 +19,7 @@ var (
 	errNoSender   = errors.New("the event names no sender")
 	errNoTime     = errors.New("the event has no timestamp")
 	errGroupID    = errors.New("the id of the group is none of Signal's")
-	errBinary     = errors.New("what signal-cli wrote is not JSON, or it was cut off")
+	errBinary     = errors.New("output of signal-cli is not JSON, or cut off")
 	errTooLong    = errors.New("the event is longer than one may be")
 )
 
@@ -189,9 +189,9 @@ func (r *receiver) reportException(t *journalEntry) error {
 	}
 	log := r.o.Log.With("person", markup.Brief(who), "type", markup.Brief(x.Type), "problem", markup.Brief(x.Message))
 	if strings.Contains(x.Type, "UntrustedIdentity") {
-		log.Error("signal-cli keeps back what somebody wrote, since their key is another than before: make sure of their safety number, and trust it with parley signal trust; then it comes")
+		log.Error("message held back by signal-cli: the sender's identity key changed; verify the safety number and run parley signal trust, then the message arrives")
 	} else {
-		log.Error("signal-cli could not read what somebody wrote; they may have to write it again")
+		log.Error("message not decrypted by signal-cli; its sender may have to send it again")
 	}
 	return fmt.Errorf("signal-cli could not read it: %s: %s", markup.Brief(x.Type), markup.Brief(x.Message)) //nolint:err113 // for the operator
 }

@@ -20,9 +20,9 @@ const minVersion = "0.14.5"
 // minForACI is the oldest one in which an account can be named by its ACI.
 const minForACI = "0.14.6"
 
-var errTooOldForACI = errors.New("it knows accounts by their number only; give the number as account, or install " + minForACI + " or newer")
+var errTooOldForACI = errors.New("signal-cli before " + minForACI + " identifies accounts by number only; configure the number as account, or install " + minForACI + " or newer")
 
-var errTooOld = errors.New("it confirms to Signal what people write and then loses it (AsamK/signal-cli #2059); install " + minVersion + " or newer. Until then nothing is received, and what people write waits at Signal")
+var errTooOld = errors.New("signal-cli before " + minVersion + " confirms messages to Signal and then loses them (AsamK/signal-cli #2059); install " + minVersion + " or newer. Until then nothing is received, and messages wait at Signal")
 
 var numbersForm = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})*`)
 

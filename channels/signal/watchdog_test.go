@@ -52,7 +52,7 @@ func TestADaemonThatDiesAtOnceIsReportedAndPausedFor(t *testing.T) {
 		defer stop()
 		ch.Run(ctx)
 		// 7 times within about a minute, and then each minute.
-		lives := strings.Count(log.String(), "it is started again")
+		lives := strings.Count(log.String(), "restarting it")
 		if lives < 60 || lives > 70 || seen.downs < lives || seen.ups != 0 || seen.events != 0 {
 			t.Errorf("in an hour it was started %d times, and reported down %d times and up %d times", lives, seen.downs, seen.ups)
 		}
@@ -60,6 +60,6 @@ func TestADaemonThatDiesAtOnceIsReportedAndPausedFor(t *testing.T) {
 		if err != nil || len(left) > 0 {
 			t.Errorf("%d files are left of daemons that wrote nothing, %v", len(left), err)
 		}
-		log.await(t, "it ended: exit status 1")
+		log.await(t, "signal-cli ended: exit status 1")
 	})
 }

@@ -213,7 +213,7 @@ func (r *receiver) fillCallback(e *event, payload json.RawMessage) error {
 	m.Event = c.EventID
 	if len(c.Event) == 0 {
 		if c.Type == "app_rate_limited" {
-			r.o.Log.Warn("slack holds events of this app back: there are more than 30,000 in an hour")
+			r.o.Log.Warn("slack delays events of this app: more than 30,000 in an hour")
 			m.Event, m.Problem = cmp.Or(m.Event, hashID(payload)), "slack limits the events of the app"
 			return nil
 		}
@@ -244,7 +244,7 @@ func (r *receiver) fillCallback(e *event, payload json.RawMessage) error {
 	case "app_home_opened":
 		return r.fillHomeOpened(e, &c, &in)
 	case "app_uninstalled", "tokens_revoked":
-		r.o.Log.Error("the slack app was removed from the workspace, or its tokens were revoked", "event", in.Type)
+		r.o.Log.Error("slack app removed from the workspace, or its tokens revoked", "event", in.Type)
 	}
 	m.Problem = "an event of type " + strconv.Quote(markup.Brief(in.Type))
 	m.Sender = r.sender(&c, string(in.User), &in.post)

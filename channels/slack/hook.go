@@ -149,7 +149,7 @@ func (h *hook) accept(ctx context.Context, kind string, payload json.RawMessage)
 			return http.StatusOK
 		}
 	case <-t.C:
-		r.o.Log.Warn("event not stored in time, slack brings it again", "event", e.message.Event)
+		r.o.Log.Warn("event not stored in time, slack will send it again", "event", e.message.Event)
 	case <-ctx.Done():
 	case <-receiving.Done():
 	}

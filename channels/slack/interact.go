@@ -206,6 +206,6 @@ func (r *receiver) suggest(ctx context.Context, at sessionkeys.Address) {
 		return r.api.SetAssistantThreadsSuggestedPromptsContext(ctx, p)
 	})
 	if err != nil && ctx.Err() == nil {
-		r.o.Log.Debug("suggestions not shown", "error", err)
+		r.o.Log.Debug("suggested prompts not set", "error", err)
 	}
 }

@@ -122,7 +122,7 @@ func (r *receiver) fetchName(ctx context.Context, user, before string) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.o.Log.Debug("a person's name is not known", "error", err)
+			r.o.Log.Debug("name of a person unknown", "error", err)
 		}
 		r.people.put(user, before, r.o.Now().Add(nameRetry))
 		return

@@ -98,10 +98,10 @@ func (p *reactor) addReaction(ctx context.Context, to sessionkeys.Address, messa
 		return nil
 	case hasErrorCode(err, mayNotReact...):
 		p.support.turnOff("")
-		p.o.Log.Warn("slack takes no reactions of this app: it needs the scope reactions:write; see parley slack manifest, and install the app again", "error", err)
+		p.o.Log.Warn("slack refuses reactions: the app needs the scope reactions:write; see parley slack manifest, and install the app again", "error", err)
 	case hasErrorCode(err, "invalid_name"):
 		p.support.turnOff(name)
-		p.o.Log.Warn("slack has no emoji of the name that reactions has in the configuration", "name", name)
+		p.o.Log.Warn("slack has no emoji with the configured name", "name", name)
 	}
 	return err
 }

@@ -109,10 +109,10 @@ func (r *receiver) takeRequests(ctx context.Context) error {
 	r.hook.gate.Open(ctx, r)
 	defer r.hook.gate.Close()
 	r.MarkConnected()
-	r.o.Log.Info("slack brings events to the webhook", "path", r.hook.path)
+	r.o.Log.Info("slack delivers events to the webhook", "path", r.hook.path)
 	for pause.For(ctx, r.o.CheckEvery) == nil {
 		if n := r.hook.strangers.Swap(0); n > 0 {
-			r.o.Log.Warn("requests to the webhook were not signed by slack and were refused", "requests", n)
+			r.o.Log.Warn("webhook requests without slack's signature refused", "requests", n)
 		}
 		// Another answer than the first would change nothing here: r.me stays.
 		err := r.RetryUntilFatal(ctx, func(ctx context.Context) error {

@@ -105,10 +105,10 @@ func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt,
 			c.status.clear(r.To)
 			return receipt(method, result)
 		case markdown != "" && hasErrorCode(err, blocksRefused...):
-			c.o.Log.Warn("slack refused a block, sending text", "error", err)
+			c.o.Log.Warn("slack refused a block, text sent instead", "error", err)
 			markdown = ""
 		case thread != "" && hasErrorCode(err, threadGone...):
-			c.o.Log.Warn("the thread is gone, sending outside of it", "error", err)
+			c.o.Log.Warn("thread deleted, message sent outside of it", "error", err)
 			thread = ""
 		default:
 			c.ambiguous.note(r.ID, "", err)

@@ -154,7 +154,7 @@ func (c *Channel) share(ctx context.Context, r channels.Reply, id, title string)
 			c.status.clear(r.To)
 			return sharedTS(result, r.To.Peer), nil
 		case p.ThreadTimestamp != "" && hasErrorCode(err, threadGone...):
-			c.o.Log.Warn("the thread is gone, sending a file outside of it", "error", err)
+			c.o.Log.Warn("thread deleted, file sent outside of it", "error", err)
 			p.ThreadTimestamp = ""
 		default:
 			c.ambiguous.note(r.ID, id, err)
@@ -176,10 +176,10 @@ func (c *webAPI) awaitShown(ctx context.Context, channel, id string) string {
 		case ts != "":
 			return ts
 		case ctx.Err() != nil:
-			c.o.Log.Warn("slack took a file and has not shown it yet", "file", id, "channel_id", channel)
+			c.o.Log.Warn("uploaded file not visible yet", "file", id, "channel_id", channel)
 			return ""
 		case err != nil && kind != channels.Unsent && kind != channels.Ambiguous:
-			c.o.Log.Debug("slack took a file, and does not say whether it shows it", "file", id, "error", err)
+			c.o.Log.Debug("uploaded file: visibility unknown", "file", id, "error", err)
 			return ""
 		}
 		pauses.Wait(ctx)

@@ -129,7 +129,7 @@ func (y *typing) setSessionStatus(ctx context.Context, to sessionkeys.Address, s
 		y.sessions.note(to, status == slack.AgentSessionStatusProcessing)
 	case hasErrorCode(err, "not_authorized", "not_agent_app", "unknown_method", "missing_scope", "not_allowed_token_type", "feature_disabled"):
 		y.sessions.turnOff()
-		y.o.Log.Warn("slack does not take this app for an agent: its manifest has no agent_view; see parley slack manifest, or view in the configuration", "error", err)
+		y.o.Log.Warn("slack does not treat this app as an agent: its manifest has no agent_view; see parley slack manifest, or view in the configuration", "error", err)
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func (y *typing) StopTyping(ctx context.Context, to sessionkeys.Address) error {
 	err := y.setSessionStatus(ctx, to, slack.AgentSessionStatusActive, ending)
 	if err == nil || isRefused(err) {
 		if err != nil {
-			y.o.Log.Debug("the session of a thread could not be ended", "error", err)
+			y.o.Log.Debug("session of a thread not ended", "error", err)
 		}
 		return nil
 	}
@@ -154,7 +154,7 @@ func (y *typing) StopTyping(ctx context.Context, to sessionkeys.Address) error {
 // tryStopTyping is Rest behind a message that has arrived, which it makes no failure of.
 func (y *typing) tryStopTyping(ctx context.Context, to sessionkeys.Address) {
 	if err := y.StopTyping(ctx, to); err != nil {
-		y.o.Log.Debug("the end of a session is told later", "error", err)
+		y.o.Log.Debug("end of a session reported later", "error", err)
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *receiver) takeEnvelopes(ctx context.Context) error {
 		wait = hasty.Next()
 		if next == nil && ctx.Err() == nil {
 			r.MarkDisconnected()
-			r.o.Log.Info("the connection to slack ended", "error", err)
+			r.o.Log.Info("slack connection closed", "error", err)
 			_ = pause.For(ctx, wait)
 		}
 	}
@@ -235,7 +235,7 @@ func (r *receiver) openReplacement(ctx context.Context, wait time.Duration) *soc
 	s, err := r.connect(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.o.Log.Warn("the next connection to slack could not be opened", "error", err)
+			r.o.Log.Warn("next slack connection not opened", "error", err)
 		}
 		return nil
 	}
@@ -275,14 +275,14 @@ func (r *receiver) takeFrame(s *socket, raw []byte, whole bool) (replace bool) {
 		r.enqueue(s, f, r.decode(f.Type, f.Payload))
 	case f.Type == "disconnect":
 		if f.Reason == "link_disabled" {
-			r.o.Log.Error("socket mode was switched off for this slack app; switch it on again, or use mode events")
+			r.o.Log.Error("socket mode switched off for this slack app; switch it on again, or use mode events")
 		} else {
-			r.o.Log.Debug("slack will close the connection", "reason", markup.Brief(f.Reason))
+			r.o.Log.Debug("slack announced to close the connection", "reason", markup.Brief(f.Reason))
 		}
 		return f.Reason != "link_disabled"
 	case f.Type == "hello":
 	default:
-		r.o.Log.Debug("message without an envelope", "type", markup.Brief(f.Type))
+		r.o.Log.Debug("socket frame without an envelope", "type", markup.Brief(f.Type))
 	}
 	return false
 }
@@ -312,7 +312,7 @@ func (s *socket) ack(r *receiver, envelope string) {
 	defer s.writing.Unlock()
 	_ = s.conn.SetWriteDeadline(time.Now().Add(ackTimeout))
 	if err := s.conn.WriteJSON(map[string]string{"envelope_id": envelope}); err != nil {
-		r.o.Log.Debug("envelope not acknowledged, slack brings it again", "error", err)
+		r.o.Log.Debug("envelope not acknowledged, slack will send it again", "error", err)
 	}
 }
 

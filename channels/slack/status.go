@@ -97,7 +97,7 @@ func (y *typing) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 	})
 	if isRefused(err) {
 		y.status.turnOff(to.Kind)
-		y.o.Log.Info("slack shows no status of this app", "where", to.Kind, "error", err)
+		y.o.Log.Info("slack refused the status of this app", "chat_kind", to.Kind, "error", err)
 		return nil
 	}
 	if err != nil {

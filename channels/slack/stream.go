@@ -123,7 +123,7 @@ func (c *Channel) StartStream(ctx context.Context, r channels.Reply) (channels.R
 	case isRefused(err):
 		if hasErrorCode(err, cannotStream...) {
 			c.streams.turnOff()
-			c.o.Log.Info("slack does not stream for this app, answers grow by edits", "error", err)
+			c.o.Log.Info("slack refused to stream for this app, answers grow by edits", "error", err)
 		}
 		return c.beginByEdits(ctx, r)
 	}

@@ -51,7 +51,7 @@ func (r *receiver) warnPrivacyMode() {
 	note := ""
 	if r.o.Groups && !r.me.ReadsAll {
 		note = privacyNote
-		r.o.Log.Warn("the telegram bot does not see all that is said in groups", "problem", note)
+		r.o.Log.Warn("telegram bot does not see all messages of groups", "problem", note)
 	}
 	if n, ok := r.o.Observer.(channels.NoteTaker); ok {
 		n.Note(r.o.Name, note)
@@ -79,7 +79,7 @@ func (r *receiver) suggestCommands(ctx context.Context) {
 	}
 	for where, scope := range commandScopes() {
 		if err := r.suggestCommandsIn(ctx, scope, want); err != nil && ctx.Err() == nil {
-			r.o.Log.Warn("telegram does not suggest the commands", "in", where, "error", err)
+			r.o.Log.Warn("telegram refused the command menu", "scope", where, "error", err)
 		}
 	}
 }

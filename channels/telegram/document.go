@@ -73,13 +73,13 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		case err == nil:
 			return receipt(method, result)
 		case p.thread != 0 && isTopicGone(err) && again():
-			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
+			c.o.Log.Warn("topic deleted, message sent outside of it", "error", err)
 			p.thread = 0
 		case (p.thread != 0 || p.replyTo != 0) && isTopicClosed(err) && again():
-			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
+			c.o.Log.Warn("topic closed, message sent outside of it", "error", err)
 			p.thread, p.replyTo = 0, 0
 		case method == "sendPhoto" && isRefused(err) && again():
-			c.o.Log.Info("telegram does not take a picture as a photo, sending it as a file", "error", err)
+			c.o.Log.Info("telegram refused a photo, sent as a file", "error", err)
 			method = "sendDocument"
 		default:
 			return channels.Receipt{}, err

@@ -123,7 +123,7 @@ func (h *hook) accept(ctx context.Context, r *receiver, body io.Reader) int {
 	end(err == nil, r.o.Now())
 	if err != nil {
 		if ctx.Err() == nil {
-			r.o.Log.Warn("event not taken, telegram brings it again", "event", u.message.Event, "error", err)
+			r.o.Log.Warn("event not stored, telegram will send it again", "event", u.message.Event, "error", err)
 		}
 		return http.StatusServiceUnavailable
 	}

@@ -101,7 +101,7 @@ func (c *Channel) setReaction(ctx context.Context, to sessionkeys.Address, messa
 	})
 	if emoji != "" && isPermanent(err) && !isMessageRefusal(err) {
 		c.refusals.note(to.Peer, c.o.Now())
-		c.o.Log.Info("a chat takes no reactions of the bot", "chat", to.Peer, "error", err)
+		c.o.Log.Info("chat refuses reactions of the bot", "chat", to.Peer, "error", err)
 		return refusedError(method, "the chat takes no reactions")
 	}
 	return err

@@ -61,13 +61,13 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channe
 			sent, err := receipt(method, result)
 			return sent, asIs, err
 		case len(p.Entities) > 0 && isEntityError(err):
-			c.o.Log.Warn("telegram refused entities, sending plain text", "error", err)
+			c.o.Log.Warn("telegram refused entities, plain text sent", "error", err)
 			p.Entities, asIs = nil, false
 		case p.MessageThreadID != 0 && isTopicGone(err):
-			c.o.Log.Warn("the topic is gone, sending outside of it", "error", err)
+			c.o.Log.Warn("topic deleted, message sent outside of it", "error", err)
 			p.MessageThreadID = 0
 		case (p.MessageThreadID != 0 || p.ReplyParameters != nil) && isTopicClosed(err):
-			c.o.Log.Warn("the topic is closed, sending outside of it", "error", err)
+			c.o.Log.Warn("topic closed, message sent outside of it", "error", err)
 			p.MessageThreadID, p.ReplyParameters = 0, nil
 		default:
 			return channels.Receipt{}, false, err

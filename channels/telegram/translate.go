@@ -21,7 +21,7 @@ const (
 
 var (
 	errNoID      = errors.New("the update has no usable id")
-	errGarbled   = errors.New("what Telegram sent is not JSON, or too long")
+	errGarbled   = errors.New("update from Telegram is not JSON, or too long")
 	errNoChat    = errors.New("the update names no chat")
 	errNoMessage = errors.New("the update names no message")
 )
@@ -189,7 +189,7 @@ func (r *receiver) fillButtonPress(m *channels.Message, t *callbackQuery) error 
 		return err
 	}
 	if t.From.ID == 0 {
-		return errors.New("nobody pressed the button")
+		return errors.New("button press without a person")
 	}
 	m.Kind, m.Mentioned = channels.Pressed, true
 	m.MessageID = strconv.FormatInt(t.Message.MessageID, 10)

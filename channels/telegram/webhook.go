@@ -104,7 +104,7 @@ func (r *receiver) setWebhook(ctx context.Context) error {
 		return err
 	}
 	r.MarkConnected()
-	r.o.Log.Info("telegram brings updates to the webhook", "url", r.o.Webhook.URL, "max_connections", r.o.Webhook.MaxConnections)
+	r.o.Log.Info("telegram delivers updates to the webhook", "url", r.o.Webhook.URL, "max_connections", r.o.Webhook.MaxConnections)
 	return nil
 }
 
@@ -118,7 +118,7 @@ type webhookMonitor struct {
 func (w *webhookMonitor) check(ctx context.Context) error {
 	w.hook.sequencer.sweep(w.o.Now())
 	if n := w.hook.strangers.Swap(0); n > 0 {
-		w.o.Log.Warn("requests to the webhook did not know its secret and were refused", "requests", n)
+		w.o.Log.Warn("webhook requests without the secret refused", "requests", n)
 	}
 	result, err := w.callLibrary(ctx, "getWebhookInfo", func(ctx context.Context) error {
 		_, err := w.bot.GetWebhookInfo(ctx)
@@ -138,16 +138,16 @@ func (w *webhookMonitor) check(ctx context.Context) error {
 	}
 	if info.URL != w.hook.url {
 		w.MarkDisconnected()
-		w.o.Log.Error("another program has removed the webhook of this telegram account or set its own; only one may, stop the other")
+		w.o.Log.Error("webhook of this telegram account removed or replaced by another program; only one may receive, stop the other")
 		return w.setWebhook(ctx)
 	}
 	failing := info.ErrorDate > w.seen
 	w.seen = max(w.seen, info.ErrorDate)
 	switch {
 	case failing:
-		w.o.Log.Warn("telegram could not bring an update to the webhook", "problem", markup.Brief(info.Error), "pending", info.Pending)
+		w.o.Log.Warn("telegram failed to deliver an update to the webhook", "problem", markup.Brief(info.Error), "pending", info.Pending)
 	case info.Pending > 0:
-		w.o.Log.Debug("updates wait for the webhook", "pending", info.Pending)
+		w.o.Log.Debug("updates pending at telegram", "pending", info.Pending)
 	}
 	if failing && info.Pending > 0 {
 		w.MarkDisconnected()

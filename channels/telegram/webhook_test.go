@@ -105,7 +105,7 @@ func TestAWebhookThatTelegramCannotReachIsToldAndDown(t *testing.T) {
 			t.Errorf("observed %s", got)
 		}
 		for text, n := range map[string]int{
-			"could not bring": 2, "SSL error self-signed certificate": 1, "pending=7": 3, "Connection refused": 0,
+			"failed to deliver": 2, "SSL error self-signed certificate": 1, "pending=7": 3, "Connection refused": 0,
 		} {
 			if got := strings.Count(log, text); got != n {
 				t.Errorf("%q stands %d times in the log:\n%s", text, got, log)

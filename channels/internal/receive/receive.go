@@ -139,7 +139,7 @@ func (l *Loop) Offer(ctx context.Context, m channels.Message, accept channels.Ac
 		if ctx.Err() != nil {
 			return false
 		}
-		c.Log.Warn("event not taken, offering it again", "event", m.Event, "error", err)
+		c.Log.Warn("event not stored, offering it again", "event", m.Event, "error", err)
 	}
 	return false
 }

@@ -222,7 +222,7 @@ func TestOffer(t *testing.T) {
 				}
 				same(t, *at, 0, 1, 3)
 				same(t, f.observer.calls, "home event")
-				again := "level=WARN msg=\"event not taken, offering it again\" event=17 error=\"connection refused\"\n"
+				again := "level=WARN msg=\"event not stored, offering it again\" event=17 error=\"connection refused\"\n"
 				same(t, f.lines(), again, again)
 				f.observer.calls = nil
 			}

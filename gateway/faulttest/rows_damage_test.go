@@ -49,7 +49,7 @@ func TestADamagedFileIsSaidAtTheStart(t *testing.T) {
 			if status != 1 || !strings.Contains(said, "damaged") && !strings.Contains(said, "cannot be used") || !strings.Contains(said, dir) {
 				t.Errorf("%s: status %d and no clear word: %s", what, status, said)
 			}
-		case strings.Contains(said, "damaged") || strings.Contains(said, "lost") || strings.Contains(said, "does not add up") || strings.Contains(said, "changed or replaced"):
+		case strings.Contains(said, "damaged") || strings.Contains(said, "lost") || strings.Contains(said, "inconsistent") || strings.Contains(said, "changed or replaced"):
 			told++
 		default:
 			harmless++

@@ -86,7 +86,7 @@ func (o Options) client() (*goredis.FailoverOptions, error) {
 func withoutSecrets(err error, u *url.URL) error {
 	p, has := u.User.Password()
 	if has && p != "" && (strings.Contains(err.Error(), p) || strings.Contains(err.Error(), url.QueryEscape(p))) {
-		return errors.New("it cannot be used; write redis://host:6379/0")
+		return errors.New("not a Redis URL; write redis://host:6379/0")
 	}
 	return err
 }
@@ -116,7 +116,7 @@ func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (
 	}
 	p, err := goredis.ParseURL(o.URL)
 	if err != nil {
-		return nil, errors.New("url: it cannot be used; write redis://host:6379/0")
+		return nil, errors.New("url: not a Redis URL; write redis://host:6379/0")
 	}
 	trustRoots(p.TLSConfig, roots)
 	p.OnConnect, p.ContextTimeoutEnabled, p.Protocol, p.DisableIdentity = greet, true, 2, true

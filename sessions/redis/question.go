@@ -91,7 +91,7 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 	case rules.ExpiredRecords:
 		return recordsOf(ix.Kind, "ZRANGEBYSCORE", ks.key("expire:"+ix.Kind), "-inf", microsText(ix.At), "LIMIT", "0", many), nil
 	}
-	return indexQuery{}, fmt.Errorf("there is no index for a %T", ix)
+	return indexQuery{}, fmt.Errorf("no index for a %T", ix)
 }
 
 // allMembers takes all members; their rows are read at once.

@@ -36,7 +36,7 @@ type attempt struct {
 	Digest    string               `json:"digest"`
 }
 
-var errNoFrame = errors.New("what is asked has no frame")
+var errNoFrame = errors.New("request without a template")
 
 // newStoredRequest is what a call that is about to be reserved asks. Body is asked for when
 // no frame of this name is kept.

@@ -171,7 +171,7 @@ func decode(kind string, f row) (found rules.Row, err error) {
 		}
 		found = r
 	default:
-		return nil, fmt.Errorf("there are no rows of kind %q", kind)
+		return nil, fmt.Errorf("unknown kind of rows %q", kind)
 	}
 	return found, rules.While(err, "read a row (%s %s)", kind, f["id"]+f["token"])
 }

@@ -161,7 +161,7 @@ func (rec *recovery) adopt(t timeline) error {
 }
 
 // errLock means that somebody else takes the database over.
-var errLock = errors.New("somebody else does")
+var errLock = errors.New("takeover lock held by another process")
 
 // takeOver makes the database whole. It may be broken off anywhere, and be begun
 // again by anybody.
@@ -171,7 +171,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err e
 		if err := rec.rewrite(ctx); err != nil {
 			return err
 		}
-		rec.log.Warn("redis: the server restarted or another one is the primary", "prefix", rec.prefix, "facts", rec.facts != nil)
+		rec.log.Warn("redis: server restarted or failed over", "prefix", s.prefix, "facts", s.facts != nil)
 	}
 	next := t.eras + 1
 	if t.fresh {
@@ -207,7 +207,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err e
 	if !t.fresh || done.applied > 0 {
 		rec.wakeMaintain()
 	}
-	rec.log.Info("redis: the database is ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "took", rec.now().Sub(begun))
+	rec.log.Info("redis: database ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "took", s.now().Sub(begun))
 	return rec.plain.Del(ctx, rec.key("takeover")).Err()
 }
 

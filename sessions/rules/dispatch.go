@@ -18,7 +18,7 @@ func (s Dispatch) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox
 
 func touch(tx *Tx, t sessions.Touch) (r outcome[sessions.Mailbox], err error) {
 	if t.Take && (t.By.Name == "" || t.By.Nonce == "") {
-		return r, errors.New("nobody can take it: the worker has no name or no nonce")
+		return r, errors.New("worker without a name or nonce")
 	}
 	if err := checkSeq(t.Seq); err != nil {
 		return r, err

@@ -62,7 +62,7 @@ func writeRecords(tx *Tx, rs []sessions.Record) error {
 func writeRecord(tx *Tx, r sessions.Record) (revision int64, err error) {
 	switch {
 	case !isName(r.ID.Kind) || !isName(r.ID.Key):
-		return 0, errors.New("its kind or its key is empty or no text")
+		return 0, errors.New("record with an empty or invalid kind or key")
 	case len(r.Body) > sessions.MaxRecord:
 		return 0, fmt.Errorf("%d bytes, of at most %d", len(r.Body), sessions.MaxRecord)
 	case r.At.IsZero():

@@ -31,16 +31,16 @@ func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) 
 	}
 	if found {
 		if there.Parent != c.Parent {
-			return false, fmt.Errorf("it is there with the parent %s", there.Parent)
+			return false, fmt.Errorf("child exists with the parent %s", there.Parent)
 		}
 		return false, nil
 	}
 	parent, err := sessionOf(tx, c.Parent)
 	if err != nil {
-		return false, fmt.Errorf("its parent: %w", err)
+		return false, fmt.Errorf("parent of the child: %w", err)
 	}
 	if parent.Depth+1 > sessionkeys.MaxDepth {
-		return false, fmt.Errorf("it would stand at depth %d of at most %d", parent.Depth+1, sessionkeys.MaxDepth)
+		return false, fmt.Errorf("child at depth %d of at most %d", parent.Depth+1, sessionkeys.MaxDepth)
 	}
 	tx.put(Session{sessions.Session{
 		ID: c.ID, Key: c.Key, Parent: c.Parent, Root: parent.Root, Depth: parent.Depth + 1, ToolCallID: c.ToolCallID,

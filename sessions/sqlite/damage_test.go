@@ -313,7 +313,7 @@ func TestAHistoryIsNeverSilentlyShorter(t *testing.T) {
 			switch {
 			case c.read && !errors.Is(err, sessions.ErrDamaged):
 				t.Fatalf("Open: %v", err)
-			case !c.read && (err != nil || !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), "was changed or replaced")):
+			case !c.read && (err != nil || !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), "changed or replaced")):
 				t.Fatalf("Open: %v\n%s", err, said.String())
 			case err == nil:
 				if err := s.Close(); err != nil {

@@ -161,7 +161,7 @@ func loadJoined(s source, k rules.Key) (rules.Row, error) {
 	case rules.ChatKey:
 		return rowOrNil(loadChat(s, sessions.ChatID(k)))
 	}
-	return nil, fmt.Errorf("there are no rows of a %T", k)
+	return nil, fmt.Errorf("no rows for a %T", k)
 }
 
 // rowOrNil returns a row, or nil.
@@ -230,7 +230,7 @@ func (t *tx) writeJoined(r rules.Row) error {
 func find(s source, ix rules.Index, limit int) ([]rules.Key, error) {
 	query, a, key := indexQuery(ix)
 	if query == "" {
-		return nil, fmt.Errorf("there is no index for a %T", ix)
+		return nil, fmt.Errorf("no index for a %T", ix)
 	}
 	var keys []rules.Key
 	err := s.queryRows(query, a, func(r scanner) error {

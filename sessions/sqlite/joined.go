@@ -65,7 +65,7 @@ func (t *tx) insertCall(c rules.Call) error {
 }
 
 // errBooked is of a reservation that is made again when it was settled.
-var errBooked = errors.New("it is booked already")
+var errBooked = errors.New("call already booked")
 
 func insertEntry(x *tx, b rules.Booking) error {
 	e := b.Entry

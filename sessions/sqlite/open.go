@@ -125,10 +125,10 @@ func (s *Store) checkIfNeeded(ctx context.Context, left string, other bool) erro
 		return damaged(s.path, "%s", strings.Join(append(broken, wrong...), "; "))
 	}
 	for _, w := range wrong {
-		s.log.ErrorContext(ctx, "the database does not add up; restore a backup if one is at hand", "path", s.path, "problem", w)
+		s.log.ErrorContext(ctx, "database inconsistent; restore a backup if there is one", "path", s.path, "problem", w)
 	}
 	if other {
-		s.log.WarnContext(ctx, "the database is not as this program left it: it was changed or replaced since; no history in it is broken", "path", s.path)
+		s.log.WarnContext(ctx, "database changed or replaced since its last use; its histories are intact", "path", s.path)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (s *Store) checkIfNeeded(ctx context.Context, left string, other bool) erro
 // ready checks and migrates the database, before anybody uses it.
 func (s *Store) ready(ctx context.Context, conn *conn, left string, other bool) (highest, commits int64, early map[string]bool, err error) {
 	if left == leftRunning {
-		s.log.InfoContext(ctx, "the database was not closed at its last use; recovering", "path", s.path)
+		s.log.InfoContext(ctx, "database not closed after its last use, recovering", "path", s.path)
 	}
 	if err := checkIdentity(ctx, conn, s.path); err != nil {
 		return 0, 0, nil, err

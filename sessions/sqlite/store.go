@@ -112,7 +112,7 @@ func (s *Store) Close() error {
 		err := errors.Join(s.readers.close(), s.w.close())
 		if _, e := os.Stat(s.path + "-wal"); err == nil && e == nil {
 			// As on a full disk. The next opening then looks through the log.
-			s.log.Warn("the database was closed, but its log could not be merged into it", "path", s.path)
+			s.log.Warn("database closed without merging its write-ahead log", "path", s.path)
 		} else if err == nil {
 			err = s.markClosed()
 		}

@@ -21,7 +21,7 @@ import (
 
 // Journal is what the loop remembers and owes: one session with one owner.
 // Every method but Messages is one durable commit. An error of any of them
-// ends the turn at once and leaves it open for whoever takes the session over.
+// ends the turn at once and leaves it open for the worker that takes the session over.
 type Journal interface {
 	// Messages returns the whole history so far, oldest first, with what joined it
 	// (see Steering). It is read before each model call.

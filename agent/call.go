@@ -109,7 +109,7 @@ func (r *toolRunner) arguments(c call) (a tools.Arguments, shown string, err err
 	return a, r.Redact(a.String()), nil
 }
 
-// refusal returns what the model is told about a call that cannot run; "" when it
+// refusal returns what the model reads about a call that cannot run; "" when it
 // can.
 func (r *toolRunner) refusal(b batch, c call, args tools.Arguments, decoding error) string {
 	if why := r.invalidReason(c, args, decoding); why != "" {

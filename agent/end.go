@@ -23,7 +23,7 @@ func (r *take) fillOutcome(o Outcome) Outcome {
 	return o
 }
 
-// finish ends the turn in one commit and then tells it. events are told between
+// finish ends the turn in one commit and then emits its end. events are told between
 // the model's and the end's; a failed outcome becomes a Problem by itself.
 func (r *take) finish(ctx context.Context, a *attempt, o Outcome, ms []transcript.Message, events ...Event) (*Outcome, error) {
 	o = r.fillOutcome(o)

@@ -26,7 +26,7 @@ type Registry struct {
 type holder struct{ cancel context.CancelCauseFunc }
 
 // Acquire takes the session's place, or returns ErrSessionBusy. cancel is called
-// when somebody cancels the session, possibly more than once. The caller calls
+// when the session is cancelled, possibly more than once. The caller calls
 // release when its work has ended, not before: until then the session is busy,
 // also when it was cancelled. Further calls of release do nothing.
 func (s *Registry) Acquire(session sessionkeys.SessionID, cancel context.CancelCauseFunc) (release func(), err error) {

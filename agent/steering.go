@@ -24,7 +24,7 @@ type Steering interface {
 }
 
 // errInterrupted ends what is given up for a new message. Sub-agents take it for
-// a stop: nobody will ask for what they found.
+// a stop: their results are not wanted any more.
 var errInterrupted = fmt.Errorf("a new message came first: %w", ErrStopped)
 
 // join lets what waits join the turn, and gives the history with it.

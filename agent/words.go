@@ -14,7 +14,7 @@ const (
 	resultMissing     = "Error: no result was recorded for this call" // pairs that history lost
 )
 
-// What people are told. Nothing here names keys, hosts or models.
+// Texts for people. Nothing here names keys, hosts or models.
 const (
 	textMaxSteps     = "Stopped: maximum iteration limit reached."
 	textEmpty        = "I have nothing to add."
@@ -48,7 +48,7 @@ const instructionWrapUp = "You have used all the steps you have for this request
 const instructionBudget = "The budget of this request is used up. " +
 	"Do not call any more tools. Answer now, briefly, with what you know, and say what is left undone."
 
-// failureText returns what a person is told when the model could not be reached or
+// failureText returns what a person reads when the model could not be reached or
 // did not answer.
 func failureText(k llm.Kind) string {
 	switch k {

@@ -22,7 +22,7 @@ import (
 // This reads a format of the server's because the server's own report comes too late:
 // with 2.15.2 one flipped bit in the middle of 50 messages costs 25 of them, which are
 // gone from the disk before StreamState.Lost counts them; and after a regular end one
-// in the first message is told by nobody, and the message is passed over. A file of
+// in the first message is not reported, and the message is passed over. A file of
 // which nothing is understood, as of another version of the server, is left alone.
 //
 // A file is a row of records (nats-server, server/filestore.go), little endian:

@@ -2,7 +2,7 @@
 // short-lived signals to everybody who listens now; and files from one process
 // to another.
 //
-// It is NATS JetStream, in this process or at a URL; nobody outside this
+// It is NATS JetStream, in this process or at a URL; no code outside this
 // package sees which. What is promised: when Publish returns nil the envelope
 // is on disk (in this process: fsynced), it keeps its place among those of its
 // token for ever, and it is delivered to some worker at least once. What is
@@ -53,7 +53,7 @@ type DeadLetter struct {
 	Event bool `json:"event,omitempty"`
 }
 
-// Signal is a hint: whoever listens at the moment gets it, unless its queue is
+// Signal is a hint: every current listener gets it, unless its queue is
 // full. Nothing may depend on one.
 type Signal struct {
 	Topic string // [a-z0-9_.-]+, without wildcards

@@ -19,7 +19,7 @@ const (
 	longestBackoff = 10 * time.Second
 )
 
-// Consume calls h for each message that nobody confirmed yet, in any order,
+// Consume calls h for each unconfirmed message, in any order,
 // up to Options.Handlers at a time, and blocks until ctx ends; then it waits
 // for the handlers, gives back what it had fetched, and returns ctx's error.
 //

@@ -52,7 +52,7 @@ func decodeFrame(data []byte, fields ...*string) (body []byte, err error) {
 func (e Envelope) encode() []byte { return encodeFrame(e.Body, e.Token, e.ID, e.Key) }
 
 // decodeEnvelope reads what was stored under subject. The token inside must be
-// the subject's: whoever wrote past Publish gets into no mailbox.
+// the subject's: a write past Publish gets into no mailbox.
 func decodeEnvelope(subject string, data []byte) (Envelope, error) {
 	var e Envelope
 	body, err := decodeFrame(data, &e.Token, &e.ID, &e.Key)

@@ -34,7 +34,7 @@ func generationOf(info *jetstream.StreamInfo) string {
 }
 
 // ConfirmedThrough returns a place up to which every message of a mailbox was confirmed by
-// [Broker.Deliveries], so that whoever confirmed it had noted it durably. A few more
+// [Broker.Deliveries], so that the worker which confirmed it had noted it durably. A few more
 // may have been.
 func (b *inboundLog) ConfirmedThrough(ctx context.Context) (seq uint64, err error) {
 	err = b.retry(ctx, "ask what was confirmed", func(ctx context.Context) error {

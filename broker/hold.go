@@ -17,7 +17,7 @@ const (
 	leaseMost     = time.Hour
 )
 
-// ErrLeaseLost ends the context of whoever held a lease and could not renew it.
+// ErrLeaseLost ends the context of a holder that could not renew its lease.
 var ErrLeaseLost = errors.New("lease lost")
 
 // Hold waits until this process has the lease of that name, which only one in

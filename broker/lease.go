@@ -58,7 +58,7 @@ func (l *lease) subject() string { return prefixLease + l.name }
 func (l *lease) deadline() time.Time { return l.renewed.Add(l.ttl - l.ttl/leaseMargin) }
 
 // tryAcquire takes the lease if it is free, or if it is this caller's own: that of a
-// tenure that it lost but nobody took, or of an attempt whose answer was lost.
+// tenure that it lost but no other took, or of an attempt whose answer was lost.
 // by: who holds it otherwise.
 func (l *lease) tryAcquire(ctx context.Context) (got bool, by string, err error) {
 	rev, value, err := l.fetch(ctx)
@@ -78,7 +78,7 @@ func (l *lease) tryAcquire(ctx context.Context) (got bool, by string, err error)
 	return true, "", nil
 }
 
-// fetch asks the leader for the key. An empty value: nobody holds it.
+// fetch asks the leader for the key. An empty value: the lease is free.
 func (l *lease) fetch(ctx context.Context) (rev uint64, v leaseValue, err error) {
 	m, err := l.b.askLeaderOf(ctx, streamLeases, leaderRequest{LastFor: l.subject()})
 	if errors.Is(err, ErrNone) {
@@ -130,7 +130,7 @@ const (
 )
 
 // keep renews the lease until ctx ends, and returns true; or false when it is
-// lost: somebody else has it, or it was not renewed in time.
+// lost: another process has it, or it was not renewed in time.
 func (l *lease) keep(ctx context.Context) bool {
 	pause := cmp.Or(l.b.o.renewal, l.ttl/leaseRenewals)
 	tick := time.NewTicker(pause)

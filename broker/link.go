@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// connState knows whether the connection is up, so that whoever waits for an answer
+// connState knows whether the connection is up, so that a caller that waits for an answer
 // that was lost with it need not wait any longer.
 type connState struct {
 	mu       sync.Mutex

@@ -188,7 +188,7 @@ func (b *Broker) surveyFiles(r *Report, was logMark) error {
 	return nil
 }
 
-// checkCount compares the number of messages, which nobody changed since a regular
+// checkCount compares the number of messages, which has not changed since a regular
 // end, so that a file that is gone is noticed too.
 func (b *Broker) checkCount(ctx context.Context, r *Report) error {
 	if b.host == nil || !b.marked.Clean || r.Was != r.Generation {

@@ -72,7 +72,7 @@ func (h *embeddedServer) InProcessConn() (net.Conn, error) {
 	return srv.InProcessConn()
 }
 
-// start starts a server that nobody can reach yet, see admit.
+// start starts a server that clients cannot reach yet, see admit.
 func (h *embeddedServer) start() (*server.Server, error) {
 	opts, err := h.serverOptions()
 	if err != nil {

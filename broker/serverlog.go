@@ -77,7 +77,7 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	l.log.Error("message server", "line", line)
 }
 
-// Fatalf does not end the process: whoever started the server looks whether it
+// Fatalf does not end the process: the caller that started the server looks whether it
 // runs.
 func (l *serverLog) Fatalf(format string, v ...any) { l.Errorf(format, v...) }
 func (l *serverLog) Debugf(string, ...any)          {}

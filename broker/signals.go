@@ -52,7 +52,7 @@ type Listener struct {
 
 // Listen begins to collect the topic's signals: those sent after it returns are
 // heard. Up to 64 wait for Run, more are dropped and counted in
-// Stats.SignalDrops. Whoever does not call Run calls Close.
+// Stats.SignalDrops. A caller that does not call Run calls Close.
 func (b *Broker) Listen(ctx context.Context, topic string) (*Listener, error) {
 	if !isTopic(topic) {
 		return nil, errors.New("listen to signals: a topic is [a-z0-9_.-]+")

@@ -190,7 +190,7 @@ func (b *Broker) updateMark() {
 	b.marked = next
 }
 
-// reopen replaces the server in this process. Nobody reaches the new one before
+// reopen replaces the server in this process. No client reaches the new one before
 // it is known that it has what was confirmed.
 func (b *Broker) reopen(ctx context.Context) error {
 	b.reopenMu.Lock()

@@ -3,7 +3,7 @@
 //
 // An adapter translates and decides nothing: who may talk, what a message is
 // for and what is answered is said elsewhere. It keeps one promise that the
-// rest stands on: the network is told "received" only after accept returned
+// rest stands on: an adapter acknowledges to the network only after accept returned
 // nil for the event.
 package channels
 
@@ -160,7 +160,7 @@ type NoteTaker interface {
 	Note(channel, note string)
 }
 
-// Observer is told what happens on the wire, for metrics. Calls must not
+// Observer counts what happens on the wire, for metrics. Calls must not
 // block. The zero value of a nil Observer is not allowed: adapters take Nobody
 // by default.
 type Observer interface {
@@ -197,7 +197,7 @@ const (
 	Membership EventKind = "membership" // the bot was added, removed, blocked: Message.Closed says which
 	Deleted    EventKind = "deleted"    // a message was taken back, which MessageID names, by its sender or an admin
 	// Migrated: the chat Address has a new id, Message.MovedTo. It is the
-	// network that says so, whoever the sender is, who may be anonymous. It may
+	// network that says so, for any sender, who may be anonymous. It may
 	// come twice, once from either side of the move.
 	Migrated EventKind = "migrated"
 	// Unreadable: it cannot be decoded. Only Channel, Event, Raw and Problem are set,

@@ -26,7 +26,7 @@ type Group struct {
 	Members int    `json:"members"`
 }
 
-// PeerKey is the key of somebody who wrote to an account or was written to.
+// PeerKey is the identity key of a person who wrote to an account or was written to.
 type PeerKey struct {
 	Person       string `json:"person"` // the network's stable id
 	Number       string `json:"number,omitempty"`

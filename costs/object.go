@@ -100,7 +100,7 @@ func (o *object) addError(field, format string, args ...any) {
 	o.errs = append(o.errs, fmt.Errorf("%s: %w", field, fmt.Errorf(format, args...)))
 }
 
-// errors returns all mistakes, and the members that nobody took.
+// errors returns all mistakes, and the unknown members.
 func (o *object) errors() []error {
 	for _, m := range o.list {
 		o.errs = append(o.errs, fmt.Errorf("%s: unknown field", quote(m.name)))

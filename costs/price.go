@@ -1,7 +1,7 @@
 package costs
 
 // Price is what a model's tokens cost, in pico-dollars per token. A Price that
-// came from a Catalogue is shared by everybody: nobody changes it.
+// came from a Catalogue is shared: it must not be changed.
 type Price struct {
 	Provider     string `json:"provider"`
 	Model        string `json:"model"`

@@ -4,7 +4,7 @@ import "strings"
 
 // WorstCase bounds what a call can cost before it is made, at the standard tier and
 // speed: see WorstCaseAt. An account may have another tier as its default, so
-// whoever relies on the bound names the tier in the request.
+// a caller that relies on the bound names the tier in the request.
 func (p *Price) WorstCase(inputTokens, maxOutput int64) (Amount, error) {
 	return p.WorstCaseAt("", "", inputTokens, maxOutput)
 }

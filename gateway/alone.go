@@ -20,7 +20,7 @@ const (
 
 // runAsLeader runs f in one at a time of all processes that share the message log, and
 // again each time it is this one's turn, until ctx ends or f returns by itself.
-// Nobody shares a log that is inside this process.
+// No other process shares an embedded log.
 func (g *Gateway) runAsLeader(ctx context.Context, b *broker.Broker, lease string, f func(ctx context.Context) error) error {
 	if g.cfg.Broker.URL == "" {
 		return f(ctx)

@@ -23,7 +23,7 @@ const yieldEvery = 500 * time.Millisecond
 
 // channelRunners are the channels of this process. Each is received for and sent to by
 // one process at a time, which holds the lease of the bot account; what a network
-// brings to a webhook is taken by every process, since nobody knows which of them
+// brings to a webhook is taken by every process, since it is unknown which of them
 // it comes to.
 type channelRunners struct {
 	g      *Gateway

@@ -31,7 +31,7 @@ type resources struct {
 const roomEvery = 2 * time.Second
 
 // openWithRoom is open, which waits as long as a disk is full: who started the
-// gateway may have no more tries, and nobody is there to see it.
+// gateway may have no more tries, and no operator sees it.
 func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 	for told := false; ; told = true {
 		if err = os.MkdirAll(g.workspaces.dir, 0o700); err == nil {

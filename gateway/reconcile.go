@@ -41,7 +41,7 @@ type recovery struct {
 //   - Another log than the one the store counted: sequences start again.
 //   - A log shorter than the store saw, or than it was by its own notes: it would
 //     use sequence numbers again, and new messages would look like old ones; it is
-//     moved on past them. Of what the store did not see nobody knows whose it was.
+//     moved on past them. The senders of what the store did not see are unknown.
 //   - A store that saw less than the log holds: it lost touches, or there are
 //     messages that were never delivered; those mailboxes are touched again.
 //   - A store that forgot what it had confirmed: it is an older copy, and does not

@@ -46,7 +46,7 @@ type healthCheck struct {
 	reported bool
 }
 
-// healthChecks are those of this gateway. A disk that is full fails before somebody's
+// healthChecks are those of this gateway. A disk that is full fails before a person's
 // message has to find out.
 func (g *Gateway) healthChecks(kept *storage) *healthChecks {
 	v := &healthChecks{log: g.o.Logger, checks: []*healthCheck{
@@ -161,7 +161,7 @@ func (v *healthChecks) readinessChecks() []ops.Check {
 }
 
 // deadLetterCheck is ready while there is room for what must be kept. Without it one
-// conversation is held up, and no other, so it keeps nobody out.
+// conversation is held up, and no other, so all others are served.
 func deadLetterCheck(b *broker.Broker) ops.Check {
 	return ops.Check{Name: "dead letters", Metric: "dead_letters", Test: func(ctx context.Context) error {
 		switch st, err := b.Stats(ctx); {

@@ -9,7 +9,7 @@ import (
 )
 
 // SessionID names one session: one transcript with its money. `/new` starts
-// another session at the same key. The gateway creates it, nobody looks inside
+// another session at the same key. The gateway creates it, no other package looks inside
 // it, and it is unique for ever over all stores of one deployment.
 type SessionID string
 

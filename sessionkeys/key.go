@@ -4,7 +4,7 @@
 // A [Key] is a pure function of an agent and an [Address]. Its text form is
 // what people read in logs and what the store keeps; its [Key.Token] is what
 // subjects, file names and other places with an alphabet of their own use. A
-// key routes. It never authorises: whoever may do what is decided from the
+// key routes. It never authorises: permissions are decided from the
 // record behind the key, never from its text.
 //
 // The grammar, which [Parse] and [Key.String] undo in both directions:

@@ -42,7 +42,7 @@ type CloseResult struct {
 }
 
 // KindShut is the kind of the control request that Shut makes for each mailbox
-// of the chat that was owed work: as a stop, but nobody is told.
+// of the chat that was owed work: as a stop, but without a notice.
 const KindShut = "shut"
 
 // Chats is where chats are and whether they can be reached.

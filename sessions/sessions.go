@@ -22,7 +22,7 @@ import (
 var (
 	// ErrFenced means that the caller does not own the mailbox any more, or not under
 	// this epoch. Nothing was written (but see Store.Settle). The caller drops
-	// the work: somebody else has it.
+	// the work: another worker has it.
 	ErrFenced = errors.New("no longer the owner of this mailbox")
 	// ErrNotFound means that there is no such row.
 	ErrNotFound = errors.New("not found")
@@ -237,7 +237,7 @@ const (
 	Failed    SendState = "failed"
 )
 
-// FailReason describes why a part of an answer failed, where people are told of it. The
+// FailReason describes why a part of an answer failed, where people read of it. The
 // empty one says nothing.
 type FailReason string
 

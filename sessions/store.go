@@ -258,7 +258,7 @@ type Turns interface {
 	// As in Settle, the settlement is booked even when the fence does not hold.
 	// Calls of the turn's loop that were not settled become interrupted entries.
 	// Repeated under its fence it answers the same; but ErrFenced when the mailbox
-	// was not released and the fence ended since: m would carry somebody else's.
+	// was not released and the fence ended since: m would carry another owner's.
 	Finish(ctx context.Context, f Fence, e FinishTurn) (m Mailbox, released bool, err error)
 
 	// Notice queues replies that no turn stands behind, together with the

@@ -139,7 +139,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	return t, nil
 }
 
-// notifyWatcher tells who watches, if somebody does. What cannot be told is logged: the
+// notifyWatcher reports the turn to the watcher, if there is one, and logs a failure: the
 // child goes on.
 func (r *Runner) notifyWatcher(ctx context.Context, t sessions.Turn) {
 	if r.o.Watch == nil {
@@ -195,7 +195,7 @@ func (m *turnNode) scopes() []sessions.Scope {
 	return all
 }
 
-// observe takes the events of a child's turn. What it says is nobody's preview.
+// observe takes the events of a child's turn. Its text is never a preview.
 func (m *turnNode) observe(e agent.Event) {
 	agent.Measure(m.tree.runner.o.Observer, costs.Subagent, e)
 	if e.Type == agent.ModelCalled {

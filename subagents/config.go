@@ -29,7 +29,7 @@ type Config struct {
 	// MaxIterations is how many model calls a child has, 1 to 200. Default 20.
 	MaxIterations int `yaml:"max_iterations" json:"max_iterations,omitempty"`
 	// Timeout is the longest a child may take, at most an hour; the time while
-	// nobody worked on it, after a crash, counts too. The turn it is nested in may
+	// no worker had it, after a crash, counts too. The turn it is nested in may
 	// leave it less. Default 15m.
 	Timeout time.Duration `yaml:"timeout" json:"timeout,omitempty"`
 	// MaxCostUSD is the most that a child and all below it may cost, as "0.50".

@@ -46,7 +46,7 @@ var errNotPlain = errors.New("not a regular file that only the workspace links t
 
 // readNotes reads the beginning of an ordinary file that stands in the workspace
 // itself: no link leads out of it, no pipe blocks, and what has a second name
-// may be somebody else's.
+// may be another's.
 func readNotes(workspace, name string) (string, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {

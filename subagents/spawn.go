@@ -282,7 +282,7 @@ func (m *turnNode) grant(ctx context.Context, id sessionkeys.SessionID, in spawn
 // maxContext bounds the message that goes along with a task, in bytes.
 const maxContext = 8 << 10
 
-// firstMessage returns what the child is told.
+// firstMessage returns the child's task as its first message.
 func (m *turnNode) firstMessage(ctx context.Context, in spawnInput) (string, error) {
 	if in.Context != "last_turn" {
 		return in.Task, nil

@@ -82,11 +82,11 @@ type Options struct {
 	Now      func() time.Time
 	Logger   *slog.Logger // nil: silence
 
-	// Watch, if set, is told of a child's turn when this process takes it up and
+	// Watch, if set, receives a child's turn when this process takes it up and
 	// when it has ended, with the child as it then is in the store. Several may be
 	// told at once. It must not block for long.
 	Watch func(child sessions.Session, t sessions.Turn)
-	// Ended, if set, is told how a child's turn ended. Several may be told at
+	// Ended, if set, receives how a child's turn ended. Several calls may run at
 	// once. It must not block.
 	Ended func(o agent.Outcome)
 }

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a call's arguments. A model that exceeds one is told so.
+// Limits of a call's arguments. A model that exceeds one reads so in the result.
 const (
 	MaxArgumentBytes = 256 << 10
 	MaxArgumentDepth = 32

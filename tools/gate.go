@@ -21,7 +21,7 @@ func ChainGates(gates ...Gate) Gate {
 }
 
 // CategoryGate allows calls of these categories and denies all others, also a
-// category that nobody knows. No categories allow nothing.
+// unknown category. No categories allow nothing.
 func CategoryGate(allowed ...Category) Gate {
 	return func(_ context.Context, t Tool, c Call) (Verdict, error) {
 		if cat := t.Category(c); !slices.Contains(allowed, cat) {
@@ -47,7 +47,7 @@ func InteractiveGate(ask Gate) Gate {
 	}
 }
 
-// JobGate is for turns that nobody watches: reading passes, writing only with a
+// JobGate is for unattended turns: reading passes, writing only with a
 // tool that the job lists, and everything else only when the job lists the tool
 // and the operator allows such tools in jobs at all. (K04, S6.14, conflict 9)
 func JobGate(listed []string, allowAdmin bool) Gate {

@@ -105,7 +105,7 @@ func (t *typedTool[In]) Check(a Arguments) error {
 	return err
 }
 
-// decode does not trust its caller: whoever calls Run directly gets the same
+// decode does not trust its caller: a direct call of Run gets the same
 // checks as the loop.
 func (t *typedTool[In]) decode(c Call) (In, error) {
 	a, err := DecodeArguments(string(c.Arguments))

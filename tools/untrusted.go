@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// FrameUntrusted frames what somebody else said, so that a model takes it as material
+// FrameUntrusted frames what a third party said, so that a model takes it as material
 // and not as orders: the words of a sub-agent or of another conversation. who is
 // the caller's own word for whose they are. The marks of the frame are made from
 // a hash of the text, so the text cannot hold them, and the same text is always

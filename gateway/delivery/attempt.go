@@ -23,7 +23,7 @@ type attempt struct {
 	started  time.Time
 }
 
-// errTaken ends an attempt at a delivery that somebody else has brought further.
+// errTaken ends an attempt at a delivery that another attempt has advanced.
 var errTaken = errors.New("delivery taken over by another attempt")
 
 // errDropped ends an attempt at a delivery whose chat is closed to the bot.

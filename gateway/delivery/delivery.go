@@ -39,7 +39,7 @@ type Store interface {
 	Turn(ctx context.Context, id string) (sessions.Turn, error)
 }
 
-// Log is where signals come from, and where workers are told of requests.
+// Log carries signals from workers, and requests to them.
 type Log interface {
 	Signal(ctx context.Context, s broker.Signal) error
 	Signals(ctx context.Context, topic string, h func(broker.Signal)) error

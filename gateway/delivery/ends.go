@@ -27,7 +27,7 @@ type pendingEnd struct {
 }
 
 // recordEnd notes what came of ending the preview of a turn that has no answer. What
-// failed and may do better is tried again: nobody else will.
+// failed and may do better is tried again here, and nowhere else.
 func (ps *previews) recordEnd(s signals.Preview, err error) {
 	ce, known := asChannelError(err)
 	now := ps.Now()

@@ -16,7 +16,7 @@ const (
 	// maxRepeats bounds how often a part is sent again because the one before may have
 	// arrived. A process that is killed while
 	// it sends does not know whether anything left, so giving up after the
-	// first doubt would lose answers that nobody has seen; a network that never
+	// first doubt would lose answers that no person has seen; a network that never
 	// confirms must not fill a chat for ever.
 	maxRepeats = 5
 )

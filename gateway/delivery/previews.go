@@ -80,7 +80,7 @@ func (ps *previews) forTurn(turn string) *preview {
 
 // target returns the id of the message that d's text goes into, or "". A preview
 // from before the chat moved cannot be changed any more. In doubt there may be
-// one whose id nobody knows.
+// one whose id is unknown.
 func (ps *previews) target(d *sessions.Delivery, at destination) (id string, doubt bool) {
 	if d.Turn == "" || d.File != nil { // a file is a message of its own
 		return "", false

@@ -83,7 +83,7 @@ func (rs *reactions) request(s signals.Reaction, id string) {
 	r.want, r.askedAt, r.pending, r.tries, r.due = s.Stage, s.AskedAt, true, 0, time.Time{}
 }
 
-// wakeUp begins to bring about what is due, if there is anything and nobody does.
+// wakeUp begins to bring about what is due, if there is anything and no goroutine does.
 func (rs *reactions) wakeUp() {
 	rs.mu.Lock()
 	begins := !rs.busy && rs.nextDue() != nil

@@ -10,7 +10,7 @@ import (
 )
 
 // longWait is a wait after which an answer comes as a new message and not as an edit
-// of its preview: an edit notifies nobody, and whoever asked has looked away.
+// of its preview: an edit sends no notification, and the person has looked away.
 const longWait = 10 * time.Second
 
 // awaitPace waits until the network may be given part i, before anything says that it
@@ -35,7 +35,7 @@ func (a *attempt) paceWait() time.Duration {
 }
 
 // abandonPreview has part i go as a new message, if it would go into a preview after a
-// long wait. That is noted first: whoever repeats the part must not edit the preview,
+// long wait. That is noted first: an attempt that repeats the part must not edit the preview,
 // beside a message that may stand there.
 func (a *attempt) abandonPreview(ctx context.Context, i int, wait time.Duration) error {
 	if _, paced := a.ch.(channels.Pacer); !paced || i > 0 || wait < longWait {

@@ -21,8 +21,8 @@ func chatID(a sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
 }
 
-// authorizeChange refuses what the network says of chats where nobody may talk to
-// the bot, whoever caused it: of them nothing is kept.
+// authorizeChange refuses what the network says of chats where no person may talk to
+// the bot, whatever its cause: of them nothing is kept.
 func (i *Intake) authorizeChange(_ context.Context, e *event) (outcome, error) {
 	access, ids := e.source.Access, e.chat.IDs
 	if e.Kind == channels.Migrated {
@@ -73,7 +73,7 @@ func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions
 }
 
 // closeChat notes that nothing can be sent to a chat any more. What it still runs is
-// stopped: nobody would read the answer, and it costs money.
+// stopped: its answer could not be read, and it costs money.
 func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	i.overheard.forgetGroup(m.Channel, chat.Canonical())
 	c, shut, err := i.Store.CloseChat(ctx, sessions.CloseRequest{ID: messages.EventID(m), Chat: chatID(m.Address), At: i.Now()})
@@ -93,12 +93,12 @@ func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat session
 	return nil
 }
 
-// knockEvery is how often a closed group is opened because somebody speaks to
+// knockEvery is how often a closed group is opened because a person speaks to
 // the bot there. Each time costs a turn, whose answer is refused when the bot
 // still may not write.
 const knockEvery = 10 * time.Minute
 
-// reopenLimiter remembers which groups were opened lately by somebody who spoke there.
+// reopenLimiter remembers which groups were opened lately by a person who spoke there.
 // What is forgotten, by a restart or when there are too many, costs a turn.
 type reopenLimiter struct {
 	mu   sync.Mutex
@@ -131,7 +131,7 @@ func (s *reopenLimiter) forget(k string) {
 	delete(s.last, k)
 }
 
-// reopenChat opens a closed chat because somebody who may talks to the bot there,
+// reopenChat opens a closed chat because an authorized person talks to the bot there,
 // which the network allows before it says that the bot may write. In a direct
 // message that is certain; a group is opened once in a while, and what is said
 // until then is refused, as is what does not speak to the bot.

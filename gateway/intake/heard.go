@@ -67,7 +67,7 @@ func (w heardMessage) bytes() int {
 }
 
 // isSameMessage reports whether m is another state of the message: of the same sender, or taken
-// back by somebody who may.
+// back by an authorized person.
 func (w heardMessage) isSameMessage(m channels.Message) bool {
 	return w.quote.MessageID == m.MessageID && (w.quote.Author.ID == m.Sender.ID || m.Kind == channels.Deleted)
 }
@@ -95,7 +95,7 @@ func (s stamp) message(channel string) channels.Message {
 	}
 }
 
-// recordOverheard keeps what was said in a listed group, and not to the bot, whoever said it; and
+// recordOverheard keeps what was said in a listed group, and not to the bot, by any sender; and
 // changes or forgets what its sender changed or took back.
 func (i *Intake) recordOverheard(_ context.Context, e *event) (outcome, error) {
 	now := i.Now()

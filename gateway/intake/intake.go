@@ -4,7 +4,7 @@
 // Every event of every adapter comes to [Intake.Accept] and goes through one list
 // of stages. It ends in one of five ways: ignored and counted, given to the dead
 // letters, answered at once (/status), stored as a control request (/stop), or
-// published to the log. The network is told "received" only after that was durable.
+// published to the log. The adapter acknowledges to the network only after that was durable.
 package intake
 
 import (

@@ -77,7 +77,7 @@ func (l *limiter) allow(k string, m channels.Message, now time.Time, perMinute, 
 // and so much text as one message may have comes in eight.
 const maxFree = 9
 
-// evict forgets who may send as much as ever, and somebody when all are busy.
+// evict forgets the senders that may send as much as ever, and any one when all are busy.
 // The caller holds mu.
 func (l *limiter) evict(now time.Time, perMinute, limit float64) {
 	if l.buckets == nil {

@@ -15,7 +15,7 @@ import (
 
 // A network may not say who is a bot, and two bots that answer each other never
 // stop. What gives one away is that it writes more than anybody types in the time:
-// nobody does so ten times in a row. Two that write a line every minute are not
+// people do not do so ten times in a row. Two that write a line every minute are not
 // noticed; the limits and the budget of a person end that.
 const (
 	typed  = 10              // characters that somebody types in a second, who types very fast
@@ -28,7 +28,7 @@ type loopDetector struct {
 	paces map[string]*pace
 }
 
-// pace is how somebody writes.
+// pace tracks how fast one sender writes.
 type pace struct {
 	last      channels.Message
 	fastCount int // messages in a row that came too fast
@@ -77,7 +77,7 @@ func (l *loopDetector) forgetNotice(k string) {
 	}
 }
 
-// sentAt returns when somebody said m, by the network's clock.
+// sentAt returns when m was sent, by the network's clock.
 func sentAt(m channels.Message) time.Time {
 	if m.SentAt.IsZero() {
 		return m.ReceivedAt
@@ -85,7 +85,7 @@ func sentAt(m channels.Message) time.Time {
 	return m.SentAt
 }
 
-// bot refuses what comes from somebody who seems to be a bot that answers
+// bot refuses messages of a sender who seems to be a bot that answers
 // ours.
 func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
 	if l.Limits.BotLoop <= 0 || e.source.MarksBots {

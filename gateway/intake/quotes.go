@@ -6,8 +6,8 @@ import (
 	"parley/channels"
 )
 
-// Most bytes of a quote. Who answers somebody lets words of another person into the
-// conversation: of somebody who may talk to the bot as many as of a message of the
+// Most bytes of a quote. A reply lets words of another person into the
+// conversation: of an authorized person as many as of a message of the
 // largest network, and of anybody else no more than shows what is answered. What the
 // bot itself wrote is in its history: its beginning tells which answer is meant.
 const (
@@ -17,7 +17,7 @@ const (
 )
 
 // judgeQuotes bounds what the message carries of others, and marks as untrusted what
-// is not of somebody who may talk to the bot.
+// is not of an authorized person.
 func (i *Intake) judgeQuotes(_ context.Context, e *event) (outcome, error) {
 	judge := func(q channels.Quote) channels.Quote {
 		q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author).Allowed

@@ -29,7 +29,7 @@ func newRefusal(format string, a ...any) error { return &RefusedError{fmt.Sprint
 // that the message ends as once more has another id.
 //
 // Who sent it must still be allowed to. What cannot be read, or may not be
-// delivered, is a *RefusedError; of other errors nobody knows whether the
+// delivered, is a *RefusedError; after other errors it is unknown whether the
 // message was stored.
 func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	m, key, err := i.Reconstruct(l)
@@ -50,7 +50,7 @@ func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	return nil
 }
 
-// Reconstruct returns the message that Redeliver would queue, and where. It asks nobody.
+// Reconstruct returns the message that Redeliver would queue, and where. It reads neither store nor network.
 func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
 	bad := func(err error) (channels.Message, sessionkeys.Key, error) {
 		return channels.Message{}, sessionkeys.Key{}, err

@@ -60,7 +60,7 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-// authorizeSender refuses what comes from somebody who may not talk to the bot.
+// authorizeSender refuses what comes from a sender who may not talk to the bot.
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
 	o := i.admit(e, e.source.Access.Authorize(e.Message, e.chat.IDs...))
 	if o == stop {
@@ -106,7 +106,7 @@ func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
 	return stop, nil
 }
 
-// unusedReason returns why nothing is done with m, which is of somebody who may talk to
+// unusedReason returns why nothing is done with m, which is of a person who may talk to
 // the bot, or "". Of what is sent as one only one message need be for the bot;
 // which the others belong to is known when they are together, in the worker.
 func (i *Intake) unusedReason(m channels.Message) string {

@@ -3,7 +3,7 @@ package messages
 // MenuEntry is a command as people see it described.
 type MenuEntry struct{ Name, Does string }
 
-// Menu lists the commands that people are told of, in this order.
+// Menu lists the commands that networks suggest to people, in this order.
 func Menu() []MenuEntry {
 	return []MenuEntry{
 		{"new", "start a new conversation; I forget what was said"},

@@ -21,7 +21,7 @@ type SignalConfig struct {
 	// Command starts signal-cli, which parley keeps running: the program and its
 	// first arguments. Default signal-cli, unless there is a URL.
 	Command []string `yaml:"command"`
-	// URL is where a signal-cli daemon listens that somebody else runs. What is
+	// URL is where a signal-cli daemon listens that parley does not run. What is
 	// said while parley does not listen to it may be lost.
 	URL string `yaml:"url"`
 	// Proxy is the address of the proxy over which an http, https or tcp URL is
@@ -30,7 +30,7 @@ type SignalConfig struct {
 	// TrustNewIdentities is what becomes of keys that signal-cli has not seen:
 	// on-first-use (default), always or never. With Command only.
 	TrustNewIdentities string `yaml:"trust_new_identities"`
-	// NoteToSelf is for a further device of somebody's own account: what they write to
+	// NoteToSelf is for a further device of a person's own account: what they write to
 	// themselves is the one conversation, and nothing else is read. Default false.
 	NoteToSelf bool `yaml:"note_to_self"`
 	// ReadReceipts tells who wrote a direct message that it was read. Default

@@ -15,7 +15,7 @@ import (
 // TranscriptionConfig is what makes words of voice notes.
 type TranscriptionConfig struct {
 	// Model is a model behind a provider's /audio/transcriptions, as provider/model.
-	// Default: nobody listens.
+	// Default: voice notes are not transcribed.
 	Model string `yaml:"model"`
 	// Language is what people speak, two or three letters of ISO 639. Default: the
 	// model finds out.

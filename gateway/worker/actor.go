@@ -167,7 +167,7 @@ func (a *actor) workRecovering() (err error) {
 }
 
 // rest waits for d; false when there is no time left, because the process ends
-// or lost its lease. Somebody who says stop is not kept waiting.
+// or lost its lease. A person who says stop is not kept waiting.
 func (a *owner) rest(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -230,7 +230,7 @@ func (a *actor) work() error {
 
 // yieldIfContended lets others go first who wait for a slot, so that a conversation that
 // never falls silent delays them by one turn at most: the mailbox is given back
-// when others wait that nobody has taken up, and goes behind them; else the
+// when others wait that no worker has taken up, and goes behind them; else the
 // slot alone when turns wait for one that gave theirs back.
 func (a *actor) yieldIfContended() (yielded bool, err error) {
 	w := a.w

@@ -18,7 +18,7 @@ type Attachments interface {
 }
 
 // importFiles brings the files of q, which is to be the message id, before anything of it
-// is committed: whoever takes q up after a crash brings them again, to the same
+// is committed: the worker that takes q up after a crash brings them again, to the same
 // names. It gives its slot back meanwhile. It is ended by ctx, by the end of the
 // process, and with errPoked: by poked, or by a request that no signal told of.
 func (a *queue) importFiles(ctx context.Context, q *question, id string, poked <-chan struct{}) error {

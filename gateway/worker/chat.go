@@ -16,7 +16,7 @@ import (
 // is.
 //
 // A chat that is closed reads no answer: what was queued before it was closed,
-// and was not known yet when it was, is passed over. Whoever speaks to the bot
+// and was not known yet when it was, is passed over. A person who speaks to the bot
 // there now has opened the chat before. And what was queued under a new id of a
 // chat before anybody knew that it moved belongs to the older conversation.
 func (a *actor) divertHead(it item) (done, released bool, err error) {

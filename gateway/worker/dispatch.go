@@ -68,7 +68,7 @@ func (w *Worker) touch(ctx context.Context, token string, key sessionkeys.Key, s
 }
 
 // touchSerialized makes one touch of a mailbox at a time in this process, so that
-// "the owner is me, but nobody here works on it" can only mean that an earlier
+// "the owner is me, but no actor works on it" can only mean that an earlier
 // answer was lost.
 func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started bool, err error) {
 	unlock := w.actors.lock(t.Token)
@@ -105,7 +105,7 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 }
 
 // receiveControl reacts to the signal that a control request was stored: the actor
-// here looks at once; a mailbox that nobody works on is taken.
+// here looks at once; a mailbox without an owner is taken.
 func (w *Worker) receiveControl(ctx context.Context, s broker.Signal) {
 	var c signals.Control
 	if err := json.Unmarshal(s.Body, &c); err != nil {

@@ -86,7 +86,7 @@ func (a *queue) isLookaheadFull() bool {
 	return len(a.lookahead) >= maxAhead || bytes >= maxAheadBytes
 }
 
-// errPoked means that somebody wants the actor to look for control requests.
+// errPoked means that the actor is to look for control requests.
 var errPoked = errors.New("look for control requests")
 
 // gather returns what becomes one turn with the head of the mailbox, or joins one

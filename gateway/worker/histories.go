@@ -14,7 +14,7 @@ const historiesMost = 32 << 20
 
 // historyCache remembers the history of sessions that this worker has just worked
 // on, so that the next turn need not read it from the store. An entry holds
-// only while nobody else owned the mailbox: each acquisition raises the epoch
+// only while no other worker owned the mailbox: each acquisition raises the epoch
 // by one, so it is good under the epoch it was kept under and under the next.
 type historyCache struct {
 	mu        sync.Mutex

@@ -11,7 +11,7 @@ import (
 
 // runScans takes what is owed and has no living owner: mailboxes that were
 // touched when all slots were busy, those of dead workers, and those in this
-// worker's own name that nobody here works on.
+// worker's own name that no actor works on.
 func (w *Worker) runScans(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -94,11 +94,11 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	return nil
 }
 
-// markBacklog notes that mailboxes may wait that nobody took. It is forgotten when a
+// markBacklog notes that mailboxes may wait without an owner. It is forgotten when a
 // look that began later finds none.
 func (w *Worker) markBacklog() { w.backlog.Add(1) }
 
-// hasBacklog reports whether mailboxes may wait that nobody took.
+// hasBacklog reports whether mailboxes may wait without an owner.
 func (w *Worker) hasBacklog() bool { return w.backlog.Load() != 0 }
 
 func (w *Worker) scanNow() {

@@ -15,7 +15,7 @@ import (
 // LostText is said in a chat some of whose messages the log has lost.
 const LostText = "Something that was written here was lost by a failure before I read it. Please send it again."
 
-// Notifier is the part of a store by which people are told of what was lost.
+// Notifier is the part of a store that notifies people of lost messages.
 type Notifier interface {
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Turn(ctx context.Context, id string) (sessions.Turn, error)
@@ -25,7 +25,7 @@ type Notifier interface {
 // NotifyLost queues LostText for the chat of m, whose messages after m.Read up to
 // m.Touched the log of that generation has lost. known says that this was done
 // before; then nothing is added. Which account answers in the chat is known from
-// the turn before: where there was none nobody is told.
+// the turn before: where there was none no notice is sent.
 func NotifyLost(ctx context.Context, s Notifier, generation string, m sessions.Mailbox, now time.Time) (known bool, err error) {
 	t, err := latestTurn(ctx, s, generation, m)
 	if errors.Is(err, sessions.ErrNotFound) || err == nil && t.Channel == "" {

@@ -15,7 +15,7 @@ var errTooLate = errors.New("worker stopped before the store answered")
 
 // withTakeGrace returns a context for what takes a mailbox: it ends a moment after ctx. Who
 // gives up without the answer does not know whether the mailbox is its own,
-// cannot give it back, and leaves an attempt behind that nobody made.
+// cannot give it back, and leaves an attempt behind that was never made.
 func withTakeGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return agent.WithGrace(ctx, lastMoment, errTooLate)
 }

@@ -9,7 +9,7 @@ import (
 // admit counts a turn of p for as long as this step of the actor takes, and waits
 // while p runs as many as one person may; what came for p meanwhile in other
 // conversations is behind. Who waits holds no slot. It returns errPoked when
-// somebody asked for something, and agent.ErrHandover when this process ends.
+// a person asked for something, and agent.ErrHandover when this process ends.
 func (a *queue) admit(p person) (waited bool, err error) {
 	if a.admitted != nil {
 		if *a.admitted == p {

@@ -92,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// handOverUnstarted hands over what this worker took at the last moment and nobody here
+// handOverUnstarted hands over what this worker took at the last moment and no actor
 // began with, because the answer came too late: it is no attempt.
 func (w *Worker) handOverUnstarted(ctx context.Context) {
 	held, err := w.Store.Held(ctx, w.Identity)

@@ -17,7 +17,7 @@ import (
 // Words of others stand behind "> " on every line, below a line in brackets that says
 // whose they are. In a group no line of a message can look like either: what begins
 // with a bracket is the beginning of a message, and the id behind a name is made from
-// the person's id on the network, which nobody chooses.
+// the person's id on the network, which people cannot choose.
 func MessageText(m channels.Message, files []string) string {
 	var b strings.Builder
 	if q := m.ReplyTo; q != nil && q.Text != "" {
@@ -69,7 +69,7 @@ func FormatQuotes(qs []channels.Quote) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// quoteHeader returns the line above a quote; none above words of somebody who may speak
+// quoteHeader returns the line above a quote; none above words of a person who may speak
 // for themselves.
 func quoteHeader(q channels.Quote) string {
 	switch {
@@ -98,7 +98,7 @@ func writeQuoted(b *strings.Builder, text string) {
 	}
 }
 
-// speaker names somebody: the name shows, the id behind it tells two of one name apart.
+// speaker names a person: the name shows, the id behind it tells two of one name apart.
 func speaker(s channels.Sender) string {
 	name := strings.TrimSpace(strings.Map(safeRune, s.Name))
 	if s.ID == "" {

@@ -25,7 +25,7 @@ func (s *slot) Release() {
 }
 
 // Reacquire implements [subagents.Slot]. Who waits here is served in the order of
-// coming, before mailboxes that nobody has taken up.
+// coming, before mailboxes without an owner.
 func (s *slot) Reacquire(ctx context.Context) {
 	if s.held || ctx.Err() != nil {
 		return
@@ -42,7 +42,7 @@ func (w *Worker) releaseSlot() {
 	w.scanIfBacklog()
 }
 
-// scanIfBacklog looks for mailboxes that nobody took, if some may wait and a slot
+// scanIfBacklog looks for mailboxes without an owner, if some may wait and a slot
 // is free for them.
 func (w *Worker) scanIfBacklog() {
 	if w.hasBacklog() {

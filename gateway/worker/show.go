@@ -27,7 +27,7 @@ const (
 )
 
 // progress is what people see of a turn while it runs; it also notices that
-// somebody said stop.
+// a person said stop.
 type progress struct {
 	a        *actor
 	t        sessions.Turn

@@ -26,7 +26,7 @@ type slots struct {
 	queuedDue bool                    // a mailbox went before them
 }
 
-// person is somebody on one bot account.
+// person identifies a sender on one bot account.
 type person struct{ channel, id string }
 
 // personState is what one person has here.

@@ -18,12 +18,12 @@ import (
 // steering lets what waits in the mailbox join the turn that its actor runs, as
 // long as it is of the person whose turn it is: the answer hangs on their
 // message, and money and rights are theirs. The first message that cannot join,
-// somebody else's, a command, holds back all that are behind it, and becomes the
+// another person's, a command, holds back all that are behind it, and becomes the
 // next turn. All of it is of one conversation, so the answer goes where the
 // turn's first message came from.
 //
-// What waits is known from deliveries, in memory: a turn to which nobody says
-// anything reads nothing more.
+// What waits is known from deliveries, in memory: a turn to which no messages
+// come reads nothing more.
 type steering struct {
 	a          *actor
 	j          *journal

@@ -22,7 +22,7 @@ func (w *Worker) hintOthers() {
 	w.signalWork()
 }
 
-// signalWork announces that mailboxes wait which nobody owns.
+// signalWork announces that mailboxes wait without an owner.
 func (w *Worker) signalWork() { w.signal(signals.WorkTopic, signals.Work{From: w.Identity.Nonce}) }
 
 // receiveWork takes what another worker says.

@@ -1,7 +1,7 @@
 // Package worker takes a conversation's waiting messages through lease,
 // command, turn and reply.
 //
-// A delivery from the log only touches the mailbox row. Whoever finds the
+// A delivery from the log only touches the mailbox row. The worker that finds the
 // mailbox free becomes its actor: it reads the messages in their order, from
 // the last committed one, until none is owed, and then gives the mailbox up in
 // one conditional write. Every write carries the actor's fence, so a worker

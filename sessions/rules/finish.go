@@ -103,7 +103,7 @@ func finish(tx *Tx, f sessions.Fence, e sessions.FinishTurn) (r finishResult, er
 	case err != nil:
 		return r, err
 	case t.State == sessions.Done && t.EndedBy == f:
-		// Its answer was lost. A mailbox that was taken since is somebody else's.
+		// Its answer was lost. A mailbox that was taken since has another owner.
 		r.released, r.fenced = t.Released, !t.Released && !held
 		r.m, err = publicMailbox(tx, m)
 		return r, err

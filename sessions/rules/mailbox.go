@@ -35,7 +35,7 @@ func ownedOrGivenUp(tx *Tx, f sessions.Fence) (m Mailbox, givenUp bool, err erro
 	return m, false, err
 }
 
-// checkFence returns ErrFenced unless f holds. Whoever asks so wants nothing else of the
+// checkFence returns ErrFenced unless f holds. Its callers want nothing else of the
 // mailbox.
 func checkFence(tx *Tx, f sessions.Fence) error {
 	_, err := ownedMailbox(tx, f)

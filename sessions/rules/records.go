@@ -12,7 +12,7 @@ import (
 	"parley/sessions"
 )
 
-// maxExpired is how many records that nobody can see any more a write takes away.
+// maxExpired limits how many invisible, expired records one write removes.
 const maxExpired = 8
 
 // Record implements [sessions.Records].

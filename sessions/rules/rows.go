@@ -199,7 +199,7 @@ type Answer struct {
 // Key implements Row.
 func (a Answer) Key() Key { return AnswerKey(a.ID) }
 
-// MayHaveArrived reports whether the network may have a part although nobody knows.
+// MayHaveArrived reports whether the network may have a part although no receipt came.
 func MayHaveArrived(p sessions.Part) bool { return p.State == sessions.Ambiguous }
 
 // Worker is the lease of a worker process.

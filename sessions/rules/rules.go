@@ -59,7 +59,7 @@ type (
 	OpenCalls struct{ Token, Turn string }
 	// NestedTurns are the nested turns of a mailbox that are open.
 	NestedTurns struct{ Token string }
-	// FreeMailboxes are those that are owed work and owned by nobody, that which
+	// FreeMailboxes are those that are owed work and have no owner, that which
 	// waits longest first; or that which waits shortest, when Latest.
 	FreeMailboxes struct{ Latest bool }
 	// OwedMailboxes are those that a worker owns and that are owed work, that which

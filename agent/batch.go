@@ -140,7 +140,7 @@ func mayRunAgain(started []preparedCall) bool {
 	return !slices.ContainsFunc(started, func(p preparedCall) bool { return !p.rerunnable })
 }
 
-// remainingResults are the results of rest, whose first is number i of the n that were
+// remainingResults returns the results of rest, whose first is number i of the n that were
 // started: what they really gave, and the given words for those that were not
 // started; those that gave nothing were cancelled, or given up for a new message.
 func (r *toolRunner) remainingResults(side *parallelCalls, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {

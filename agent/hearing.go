@@ -47,7 +47,7 @@ func (u VoiceStatus) wasAsked() bool {
 	return !slices.Contains(UnaskedReasons(), u)
 }
 
-// UnaskedReasons are the reasons for which a note is not even asked for.
+// UnaskedReasons returns the reasons for which a note is not even asked for.
 func UnaskedReasons() []VoiceStatus {
 	return []VoiceStatus{TooLong, TooBig, Gone, Unpriced, NoMoney, NotConfigured}
 }

@@ -157,7 +157,7 @@ func (r *requester) attempt(ctx context.Context, req llm.Request, what transcrip
 	return a, nil
 }
 
-// asked is req as it is kept: made of the first upto messages of the history,
+// asked returns req as it is kept: made of the first upto messages of the history,
 // and tail.
 func (r *requester) asked(req llm.Request, upto int, tail []transcript.Message) transcript.RequestRecord {
 	f := llm.TemplateOf(r.turn.Model, req)
@@ -220,7 +220,7 @@ func (r *requester) forward(ev llm.Event) int {
 	return len(ev.Text)
 }
 
-// modelError is err as the *llm.Error that every model promises, and knows what
+// modelError returns err as the *llm.Error that every model promises, and knows what
 // was seen of the answer.
 func (r *take) modelError(err error, received int) *llm.Error {
 	e, ok := errors.AsType[*llm.Error](err)

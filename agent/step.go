@@ -114,7 +114,7 @@ func (r *run) finishAnswered(ctx context.Context, a *attempt, m transcript.Messa
 	return r.finish(ctx, a, o, []transcript.Message{resendable(m, o.Text)})
 }
 
-// resendable is m as it may be sent again: with words, without calls that nobody will
+// resendable returns m as it may be sent again: with words, without calls that nobody will
 // answer. Most answers stay as they are.
 func resendable(m transcript.Message, text string) transcript.Message {
 	if m.Text() != "" && len(m.Calls()) == 0 {

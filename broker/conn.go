@@ -40,7 +40,7 @@ func (b *conn) isClosed() bool {
 	}
 }
 
-// untilClosed is ctx, ended also by Close.
+// untilClosed returns ctx, ended also by Close.
 func (b *conn) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := make(chan struct{})
@@ -89,7 +89,7 @@ func (b *conn) store(ctx context.Context, what, stream, subject, id string, data
 	return seq, err
 }
 
-// readStream is scan for any stream, by a consumer that exists only meanwhile. In a
+// readStream scans any stream, by a consumer that exists only meanwhile. In a
 // cluster the server that holds the consumer may be a moment behind the leader.
 func (b *conn) readStream(ctx context.Context, what, stream string, cfg jetstream.ConsumerConfig, yield func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool) error {
 	cfg.AckPolicy = jetstream.AckNonePolicy

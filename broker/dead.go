@@ -97,7 +97,7 @@ func (b *deadLetters) dropOldestEvent(ctx context.Context) (size int, err error)
 	return size, err
 }
 
-// DeadLetters are up to limit dead letters above place after, oldest first.
+// DeadLetters returns up to limit dead letters above place after, oldest first.
 // Their Seq is the place among the dead letters, to go on from; what stood in
 // the stored letter's Seq is gone. No more: an empty slice.
 func (b *deadLetters) DeadLetters(ctx context.Context, after uint64, limit int) ([]DeadLetter, error) {

@@ -70,7 +70,7 @@ func (b *inboundLog) Advance(ctx context.Context, to uint64) error {
 	return nil
 }
 
-// advanceOn is Advance on a connection of its own, before anybody else has one.
+// advanceOn calls Advance on a connection of its own, before anybody else has one.
 func advanceOn(ctx context.Context, js jetstream.JetStream, last, to uint64) error {
 	for last < to {
 		ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: subjectFiller, Data: []byte{frameVersion}})

@@ -51,7 +51,7 @@ func (l *connState) wait(ctx context.Context) {
 	}
 }
 
-// untilDown is ctx, ended also with the connection.
+// untilDown returns ctx, ended also with the connection.
 func (l *connState) untilDown(ctx context.Context) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	up := l.ctx

@@ -36,7 +36,7 @@ func (b *inboundLog) Next(ctx context.Context, token string, after uint64) (Enve
 	return b.NextAtLeast(ctx, token, after, 0)
 }
 
-// NextAtLeast is Next for a caller who knows that the mailbox has a message at
+// NextAtLeast is like Next for a caller who knows that the mailbox has a message at
 // expect. While expect is above after, "none" is not believed of a server that
 // may be behind: it is asked again, and then the leader is, whose ErrNone means
 // that the message is gone.

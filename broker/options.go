@@ -144,7 +144,7 @@ func isServerURL(s string) bool {
 	return u.Scheme == "nats" || u.Scheme == "tls"
 }
 
-// withDefaults is o with its defaults.
+// withDefaults returns o with its defaults.
 func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = "parley"

@@ -29,7 +29,7 @@ func (b *conn) retry(ctx context.Context, what string, f func(ctx context.Contex
 	return b.retryFor(ctx, b.o.Timeout, what, f)
 }
 
-// retryFor is try with a time of its own.
+// retryFor is like retry with a time of its own.
 func (b *conn) retryFor(ctx context.Context, within time.Duration, what string, f func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

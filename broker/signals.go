@@ -28,7 +28,7 @@ func (b *Broker) Signal(_ context.Context, s Signal) error {
 	return nil
 }
 
-// Signals is Listen and Run in one, and begins when the engine is there, however
+// Signals combines Listen and Run, and begins when the engine is there, however
 // long that takes. A signal that is sent while it begins may be missed; use Listen
 // where that matters.
 func (b *Broker) Signals(ctx context.Context, topic string, h func(Signal)) error {

@@ -53,7 +53,7 @@ func syncsSafely(version string) bool {
 	return true
 }
 
-// streamConfigs are the streams as they must be.
+// streamConfigs returns the streams as they must be.
 func (o Options) streamConfigs() []jetstream.StreamConfig {
 	inbound := jetstream.StreamConfig{
 		Name:        streamInbound,

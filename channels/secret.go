@@ -27,7 +27,7 @@ func (s Secret) Reveal() string {
 // IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.reveal == nil }
 
-// String is "[redacted]", or empty for the zero Secret.
+// String returns "[redacted]", or empty for the zero Secret.
 func (s Secret) String() string {
 	if s.IsZero() {
 		return ""
@@ -35,10 +35,10 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// GoString is String.
+// GoString returns String.
 func (s Secret) GoString() string { return s.String() }
 
-// MarshalText is String: a secret is never written out.
+// MarshalText returns String: a secret is never written out.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText takes b as the secret.

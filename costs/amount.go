@@ -31,7 +31,7 @@ func (a Amount) Sub(b Amount) (Amount, error) {
 	return diff, nil
 }
 
-// Mul is n times a, or ErrOverflow.
+// Mul returns n times a, or ErrOverflow.
 func (a Amount) Mul(n int64) (Amount, error) {
 	hi, lo := bits.Mul64(magnitude(int64(a)), magnitude(n))
 	negative := (a < 0) != (n < 0)
@@ -89,7 +89,7 @@ func (a Amount) Display() string {
 	return sign(a) + fmt.Sprintf("%d.%02d", cents/100, cents%100)
 }
 
-// ceilDiv is m in units, rounded up.
+// ceilDiv returns m in units, rounded up.
 func ceilDiv(m, unit uint64) uint64 {
 	n := m / unit
 	if m%unit != 0 {
@@ -144,7 +144,7 @@ func sign(a Amount) string {
 	return "$"
 }
 
-// magnitude is |n|, which for the least int64 only a uint64 holds.
+// magnitude returns |n|, which for the least int64 only a uint64 holds.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)

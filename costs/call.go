@@ -10,7 +10,7 @@ import (
 // ErrCallID is the kind of every error of ParseCallID and CallID.Validate.
 var ErrCallID = errors.New("invalid call id")
 
-// String is "<turn>/<purpose>/<step>/<attempt>", as in
+// String returns "<turn>/<purpose>/<step>/<attempt>", as in
 // "01JD…/root/3/1". In turn and purpose every byte but the letters, digits and
 // "-", "_", "." stands as %XX, so that different ids always have different
 // texts, even ids that Validate refuses.

@@ -114,12 +114,12 @@ func (c *Catalogue) With(overrides *Catalogue) *Catalogue {
 // catalogue without rows. Prices that are long past it deserve a look.
 func (c *Catalogue) Newest() time.Time { return c.newest }
 
-// Models are the names of the provider's rows, sorted.
+// Models returns the names of the provider's rows, sorted.
 func (c *Catalogue) Models(provider string) []string {
 	return slices.Sorted(maps.Keys(c.prices[provider]))
 }
 
-// Providers are the families that have rows, sorted.
+// Providers returns the families that have rows, sorted.
 func (c *Catalogue) Providers() []string { return slices.Sorted(maps.Keys(c.prices)) }
 
 // add takes p in, or says that its name is taken.

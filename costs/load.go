@@ -39,7 +39,7 @@ func Load(r io.Reader, name string) (*Catalogue, error) {
 	return LoadAt(r, name, func(i int) string { return "row " + strconv.Itoa(i+1) })
 }
 
-// LoadAt is Load of what was made from another form: place says where row i,
+// LoadAt is like Load for rows of another form: place says where row i,
 // from 0, stands in it.
 func LoadAt(r io.Reader, name string, place func(i int) string) (*Catalogue, error) {
 	b, err := io.ReadAll(r)

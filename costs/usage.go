@@ -103,7 +103,7 @@ func commonValue(a, b string) string {
 	return ""
 }
 
-// multiply is tokens times rate.
+// multiply returns tokens times rate.
 func multiply(tokens int64, rate Amount) (Amount, error) {
 	if tokens < 0 {
 		return 0, fmt.Errorf("%w: %d tokens", ErrUsage, tokens)

@@ -25,7 +25,7 @@ func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks
 	return nil
 }
 
-// meteredBudgets are those that have metrics: of everything, and of each channel.
+// meteredBudgets returns those that have metrics: of everything, and of each channel.
 func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
 	watch := func(scope, name, window string, of sessions.Scope) ops.Budget {
 		return ops.Budget{

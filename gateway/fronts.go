@@ -64,7 +64,7 @@ func (f *channelRunners) run(taking, sending context.Context) error {
 	return group.Wait()
 }
 
-// runChannel is one channel, each time it is this process's turn.
+// runChannel runs one channel, each time it is this process's turn.
 func (f *channelRunners) runChannel(taking, sending context.Context, c channels.Channel) error {
 	var once sync.Once
 	broke := func(err error) { once.Do(func() { f.broken <- err }) }

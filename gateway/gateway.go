@@ -127,7 +127,7 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Started is closed when the gateway takes messages.
+// Started returns a channel that is closed when the gateway takes messages.
 func (g *Gateway) Started() <-chan struct{} { return g.started }
 
 // Reload makes a gateway that runs read the files again that it may read while

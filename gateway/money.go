@@ -36,7 +36,7 @@ func familiesOf(c settings.Config) map[string]string {
 	return m
 }
 
-// Prices are the prices that a gateway with this configuration uses. parse
+// Prices returns the prices that a gateway with this configuration uses. parse
 // reads the file that cfg names; nil: as JSON.
 func Prices(cfg settings.Config, parse func(name string, data []byte) (*costs.Catalogue, error)) (*prices.Table, error) {
 	cfg = cfg.Defaults()
@@ -71,7 +71,7 @@ func (u Unpriced) Remedy() string {
 	return "list it in prices.file, or give prices.ceiling"
 }
 
-// UnpricedModels are the configured models without a price, by agent.
+// UnpricedModels returns the configured models without a price, by agent.
 func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 	c = c.Defaults()
 	limits, err := limitsOf(c)

@@ -30,7 +30,7 @@ type resources struct {
 // roomEvery is how often a gateway that was started on a full disk looks again.
 const roomEvery = 2 * time.Second
 
-// openWithRoom is open, which waits as long as a disk is full: who started the
+// openWithRoom calls open, which waits as long as a disk is full: who started the
 // gateway may have no more tries, and no operator sees it.
 func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 	for told := false; ; told = true {

@@ -15,7 +15,7 @@ import (
 // proxyVariable is one variable of the environment that names a proxy.
 type proxyVariable struct{ name, address string }
 
-// environmentProxies are the variables that name one, with what they say as a URL.
+// environmentProxies returns the variables that name one, with what they say as a URL.
 func environmentProxies() (all []proxyVariable) {
 	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY"} {
 		address := cmp.Or(os.Getenv(strings.ToLower(name)), os.Getenv(name)) // the order of httpproxy

@@ -189,7 +189,7 @@ func (s *storage) recordTick(ctx context.Context) error {
 	return nil
 }
 
-// recordLastTick is tick when nothing writes any more. It is only a sign for the next
+// recordLastTick calls tick when nothing writes any more. It is only a sign for the next
 // start, which looks the closer without it.
 func (s *storage) recordLastTick(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), vitalWait)

@@ -52,7 +52,7 @@ func userinfo(s string) []string {
 	return []string{name, pass, rawPass}
 }
 
-// readSecretLines are a file of one line, or those of a credentials file that hold a secret: not
+// readSecretLines returns a file of one line, or the lines of a credentials file that hold a secret: not
 // those that say what it is.
 func readSecretLines(file string) (all []string) {
 	if file == "" {

@@ -89,7 +89,7 @@ func (g *Gateway) outgoingFiles(b worker.FileStore) (*worker.Files, error) {
 	}}, nil
 }
 
-// startableAgents are the agents that a session may start: another of its own kind,
+// startableAgents returns the agents that a session may start: another of its own kind,
 // and those that the operator names. A child says how deep it may go in its own
 // row; what it is shown here holds for the present configuration.
 func (g *Gateway) startableAgents(s sessions.Session) []overview.Agent {

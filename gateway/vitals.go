@@ -46,7 +46,7 @@ type healthCheck struct {
 	reported bool
 }
 
-// healthChecks are those of this gateway. A disk that is full fails before a person's
+// healthChecks holds the checks of this gateway. A disk that is full fails before a person's
 // message has to find out.
 func (g *Gateway) healthChecks(kept *storage) *healthChecks {
 	v := &healthChecks{log: g.o.Logger, checks: []*healthCheck{
@@ -137,7 +137,7 @@ func (c *healthCheck) check(ctx context.Context) {
 	}
 }
 
-// state is what is wrong, as of the last look; a look that does not end is wrong
+// state returns what is wrong, as of the last look; a look that does not end is wrong
 // too.
 func (c *healthCheck) state() error {
 	if c.known != nil {
@@ -151,7 +151,7 @@ func (c *healthCheck) state() error {
 	return c.err
 }
 
-// readinessChecks are what readiness shows.
+// readinessChecks returns what readiness shows.
 func (v *healthChecks) readinessChecks() []ops.Check {
 	checks := make([]ops.Check, 0, len(v.checks))
 	for _, c := range v.checks {
@@ -174,7 +174,7 @@ func deadLetterCheck(b *broker.Broker) ops.Check {
 	}}
 }
 
-// guard is accept, which nothing reaches while something is wrong.
+// guard wraps accept and refuses everything while a check fails.
 func (v *healthChecks) guard(accept channels.Accept) channels.Accept {
 	return func(ctx context.Context, m channels.Message) error {
 		for _, c := range v.checks {

@@ -60,12 +60,12 @@ func (j *Journal) noteCommit(err error, ms []transcript.Message) error {
 	return nil
 }
 
-// Append is [Turns].Append.
+// Append calls [Turns].Append.
 func (j *Journal) Append(ctx context.Context, ms ...transcript.Message) error {
 	return j.noteCommit(j.Store.Append(ctx, j.Fence, j.Turn, ms...), ms)
 }
 
-// Join is [Turns].Join. It fills in o.Turn.
+// Join calls [Turns].Join. It fills in o.Turn.
 func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
 	o.Turn = j.Turn
 	joined, err := j.Store.Join(ctx, j.Fence, o)
@@ -75,7 +75,7 @@ func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
 	return joined, j.noteCommit(err, []transcript.Message{o.Message})
 }
 
-// Begin is [Turns].Begin.
+// Begin calls [Turns].Begin.
 func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
 	return j.Store.Begin(ctx, j.Fence, j.Turn, step, callID)
 }
@@ -91,12 +91,12 @@ func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Re
 	return r, j.Store.Reserve(ctx, j.Fence, c, r)
 }
 
-// Settle is [Turns].Settle.
+// Settle calls [Turns].Settle.
 func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
 	return j.noteCommit(j.Store.Settle(ctx, j.Fence, s, ms...), ms)
 }
 
-// End is [Turns].Finish. It fills in e.Turn.
+// End calls [Turns].Finish. It fills in e.Turn.
 func (j *Journal) End(ctx context.Context, e FinishTurn) (Mailbox, bool, error) {
 	e.Turn = j.Turn
 	m, released, err := j.Store.Finish(ctx, j.Fence, e)

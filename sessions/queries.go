@@ -45,7 +45,7 @@ const (
 	BySession Grouping = "session" // the session that made the call, not its ancestors
 )
 
-// Groupings are all there are.
+// Groupings returns all there are.
 func Groupings() []Grouping {
 	return []Grouping{ByModel, ByChannel, ByAgent, ByPurpose, ByDay, BySession}
 }

@@ -104,7 +104,7 @@ func (c Config) Validate() error {
 	return ps.Err()
 }
 
-// maxCost is MaxCostUSD; 0: no limit.
+// maxCost returns MaxCostUSD; 0: no limit.
 func (c Config) maxCost() (costs.Amount, error) {
 	if c.MaxCostUSD == "" {
 		return 0, nil

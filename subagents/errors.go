@@ -29,7 +29,7 @@ var (
 // than it may. Its turn is finished, and its parent goes on.
 var ErrTimeout = fmt.Errorf("the sub-agent took too long: %w", agent.ErrTurnTimeout)
 
-// reasonLabel is err as a label of the metrics.
+// reasonLabel returns err as a label of the metrics.
 func reasonLabel(err error) string {
 	switch {
 	case errors.Is(err, ErrDepth):
@@ -54,7 +54,7 @@ func (r *Runner) refuse(err error) error {
 	return err
 }
 
-// countIfBusy is err, and counted if it is the lack of a slot.
+// countIfBusy returns err, and counted if it is the lack of a slot.
 func (r *Runner) countIfBusy(err error) error {
 	if errors.Is(err, ErrConcurrency) {
 		return r.refuse(err)

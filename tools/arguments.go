@@ -76,7 +76,7 @@ var ErrNotJSON = errors.New("the arguments are not valid JSON")
 // without exponent or fraction.
 func (a Arguments) JSON() json.RawMessage { return json.RawMessage(a.String()) }
 
-// String is JSON as text.
+// String returns JSON as text.
 func (a Arguments) String() string {
 	if a.text == "" {
 		return "{}"

@@ -47,7 +47,7 @@ func InteractiveGate(ask Gate) Gate {
 	}
 }
 
-// JobGate is for unattended turns: reading passes, writing only with a
+// JobGate returns the gate of unattended turns: reading passes, writing only with a
 // tool that the job lists, and everything else only when the job lists the tool
 // and the operator allows such tools in jobs at all. (K04, S6.14, conflict 9)
 func JobGate(listed []string, allowAdmin bool) Gate {

@@ -99,7 +99,7 @@ func (t *typedTool[In]) Run(ctx context.Context, c Call) (Result, error) {
 	return t.run(ctx, in, c)
 }
 
-// Check is asked by Set.Check after the schema.
+// Check validates the arguments beyond the schema, for Set.Check.
 func (t *typedTool[In]) Check(a Arguments) error {
 	_, err := t.read(a)
 	return err

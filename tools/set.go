@@ -151,7 +151,7 @@ func (s *Set) Filter(fits func(name string) bool) *Set {
 	return setOf(kept)
 }
 
-// Bind is s with each of ts in the place of the tool of its name: the same
+// Bind returns s with each of ts in the place of the tool of its name: the same
 // definition and schema, run by another value, for one turn for example. What
 // is not in s stays out: binding never adds rights.
 func (s *Set) Bind(ts ...Tool) *Set {
@@ -185,7 +185,7 @@ func (s *Set) Without(names ...string) *Set {
 	return s.Filter(func(name string) bool { return !slices.Contains(names, name) })
 }
 
-// With is s and then ts.
+// With returns s and then ts.
 func (s *Set) With(ts ...Tool) (*Set, error) {
 	all := make([]Tool, 0, s.Len()+len(ts))
 	for i := range s.Len() {

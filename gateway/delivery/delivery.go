@@ -92,7 +92,7 @@ func New(o Options) *Delivery {
 	return d
 }
 
-// Run is Listen, and Send for every channel. It returns nil when ctx has ended.
+// Run calls Listen, and Send for every channel. It returns nil when ctx has ended.
 func (d *Delivery) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for name, l := range d.lanes {

@@ -52,7 +52,7 @@ const unneeded = "not needed: the file was sent"
 // isFile reports whether part i is the file itself.
 func (a *attempt) isFile(i int) bool { return i >= 0 && i == fileIndex(a.d) }
 
-// fileBodies are the parts of a file as they are stored.
+// fileBodies returns the parts of a file as they are stored.
 func (a *attempt) fileBodies() []storedBody {
 	bodies := []storedBody{{Body: channels.Body{Text: "[file] " + a.d.File.Name}}, {}}
 	if said := a.renderSentence(fmt.Sprintf("The file %s could not be sent.", markdownLiteral(a.d.File.Name))); len(said) > 0 {
@@ -111,7 +111,7 @@ func markdownLiteral(name string) string {
 	return b.String()
 }
 
-// reasonOf is why a part failed that the network, or this package before it, refuses.
+// reasonOf returns why a part failed that the network, or this package before it, refuses.
 func reasonOf(ce *channels.Error) sessions.FailReason {
 	if r, ok := errors.AsType[refusal](ce.Err); ok {
 		return sessions.FailReason(r)
@@ -119,7 +119,7 @@ func reasonOf(ce *channels.Error) sessions.FailReason {
 	return sessions.Refused
 }
 
-// newRefusal is the error of a file that can never be sent.
+// newRefusal returns the error of a file that can never be sent.
 func newRefusal(why sessions.FailReason) error {
 	return &channels.Error{Kind: channels.Refused, Op: "send a file", Err: refusal(why)}
 }

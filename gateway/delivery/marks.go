@@ -74,7 +74,7 @@ func (a *attempt) applyMarks(ms []sessions.Mark) {
 	}
 }
 
-// storeReceipt is advance for a receipt, which is not given up while this process lives,
+// storeReceipt calls advance for a receipt, which is not given up while this process lives,
 // however long the store takes no writes: without it the message must be sent a
 // second time. Its chat waits for it; nothing could be noted of what comes next.
 func (a *attempt) storeReceipt(ctx context.Context, ms ...sessions.Mark) error {

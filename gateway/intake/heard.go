@@ -42,7 +42,7 @@ func chatKeyOf(m channels.Message) chatKey {
 	return chatKey{m.Channel, m.Address.Peer, m.Address.Thread}
 }
 
-// bytes are what the name of a conversation takes.
+// bytes returns what the name of a conversation takes.
 func (s chatKey) bytes() int { return heardOverhead + len(s.channel) + len(s.peer) + len(s.thread) }
 
 // heardChat is what was said in one conversation, oldest first.
@@ -60,7 +60,7 @@ type heardMessage struct {
 	until time.Time
 }
 
-// bytes are what w takes.
+// bytes returns what w takes.
 func (w heardMessage) bytes() int {
 	q := w.quote
 	return heardOverhead + len(q.Text) + len(q.MessageID) + len(q.Author.ID) + len(q.Author.Name) + len(w.stamp.album)

@@ -85,14 +85,14 @@ type Intake struct {
 	overheard overheard
 }
 
-// Accept is a channels.Accept. A nil error means that the event is durably
+// Accept implements channels.Accept. A nil error means that the event is durably
 // stored, or that nothing is to be kept of it.
 func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	_, err := i.stages().run(ctx, &event{Message: m})
 	return err
 }
 
-// Heeds is a channels.Filter: whether the sender of m may talk to the bot, there. Where
+// Heeds implements channels.Filter: it reports whether the sender of m may talk to the bot, there. Where
 // that cannot be known now it is true.
 func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	e := &event{Message: m}

@@ -35,7 +35,7 @@ func IsLong(m channels.Message) bool {
 // two pieces the sender said nothing else. A command joins nothing.
 func Joins(last, m channels.Message) bool { return JoinsKnown(last, IsLong(last), m) }
 
-// JoinsKnown is [Joins], of a message of which is known whether it is [IsLong].
+// JoinsKnown is like [Joins] for a message of which the caller knows whether it is [IsLong].
 func JoinsKnown(last channels.Message, long bool, m channels.Message) bool {
 	if last.Kind != channels.Said || m.Kind != channels.Said || m.Channel != last.Channel || m.Sender.ID != last.Sender.ID {
 		return false

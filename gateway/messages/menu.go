@@ -16,7 +16,7 @@ func Menu() []MenuEntry {
 	}
 }
 
-// CommandNames are all commands that there are.
+// CommandNames returns all commands that there are.
 func CommandNames() []string {
 	names := []string{"clear"} // another word for new
 	for _, c := range Menu() {

@@ -86,7 +86,7 @@ func (c Config) WaitingByChannel() map[string]policy.Waiting {
 	return m
 }
 
-// ReactionsByChannel are what is put on messages, by channel instance.
+// ReactionsByChannel returns what is put on messages, by channel instance.
 func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	m := map[string]channels.Reactions{}
 	for _, a := range c.Accounts() {
@@ -97,7 +97,7 @@ func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	return m
 }
 
-// validate is what holds for an account of any network.
+// validate checks what holds for an account of any network.
 func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
 	if !instanceName.MatchString(a.Name) {
 		ps.Add(a.Path, "an instance name is %s", instanceName)

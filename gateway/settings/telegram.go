@@ -51,7 +51,7 @@ func (t TelegramConfig) Bot(name string) Account {
 	return a
 }
 
-// telegramCommands are what Telegram suggests.
+// telegramCommands returns what Telegram suggests.
 func telegramCommands() (out []telegram.Command) {
 	for _, c := range messages.Menu() {
 		out = append(out, telegram.Command{Name: c.Name, Does: c.Does})

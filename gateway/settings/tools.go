@@ -11,7 +11,7 @@ import (
 	"parley/tools/files"
 )
 
-// ToolNames are the built-in tools an agent may have, in the order in which a
+// ToolNames returns the built-in tools an agent may have, in the order in which a
 // model sees them.
 func ToolNames() []string {
 	return append(append([]string{

@@ -73,7 +73,7 @@ func (w *Worker) start(m sessions.Mailbox) {
 	w.actors.start(&actor{owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}})
 }
 
-// startIfLeased is start, unless the answer that m was taken came after this worker's
+// startIfLeased calls start, unless the answer that m was taken came after this worker's
 // lease had ended: others may take m from it at once, and a model call that is
 // begun would be paid twice. Then m is given back, which is no attempt.
 func (w *Worker) startIfLeased(ctx context.Context, m sessions.Mailbox) (started bool) {
@@ -156,7 +156,7 @@ func (a *actor) run() {
 	a.w.scanNow()
 }
 
-// workRecovering is work, and a panic as an error.
+// workRecovering calls work and returns a panic as an error.
 func (a *actor) workRecovering() (err error) {
 	defer func() {
 		if v := recover(); v != nil {

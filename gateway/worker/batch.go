@@ -193,7 +193,7 @@ func mergeItems(items []item) channels.Message {
 	return m
 }
 
-// attachedFiles are the files that came with each utterance.
+// attachedFiles returns the files that came with each utterance.
 func (b *batch) attachedFiles() (all [][]attachments.File) {
 	for i := range b.starts {
 		var fs []attachments.File

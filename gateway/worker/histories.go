@@ -76,7 +76,7 @@ func (h *historyCache) drop(e *list.Element) {
 	h.bytes -= k.bytes
 }
 
-// memorySize is about what m takes in memory.
+// memorySize returns about what m takes in memory.
 func memorySize(m transcript.Message) int {
 	n := 256
 	for _, p := range m.Parts {

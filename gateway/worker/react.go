@@ -25,7 +25,7 @@ func (a *reactions) showWorking(t sessions.Turn, ids []string) {
 	}
 }
 
-// showResumed is showWorking for a turn that is resumed: it shows so on the first of the
+// showResumed calls showWorking for a turn that is resumed: it shows so on the first of the
 // messages that opened it and on the first of each that joined it. What else an earlier
 // process has put there stays. The turn does not wait for it.
 func (a *reactions) showResumed(t sessions.Turn) {
@@ -74,7 +74,7 @@ func stageAfter(why transcript.FinishReason, silent bool) channels.Stage {
 	return channels.Idle
 }
 
-// leadIDs are the messages that stand for what is said in b: of an album or a paste the one
+// leadIDs returns the messages that stand for what is said in b: of an album or a paste the one
 // with the mention, or the first.
 func (b *batch) leadIDs() (ids []string) {
 	for i := range b.starts {

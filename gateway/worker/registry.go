@@ -164,7 +164,7 @@ func (r *registry) awaitIdle(ctx context.Context, d time.Duration) bool {
 
 func (r *registry) wait() { <-r.whenIdle() }
 
-// whenIdle is closed when no actor runs of those that do now.
+// whenIdle returns a channel that is closed when no actor runs of those that do now.
 func (r *registry) whenIdle() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

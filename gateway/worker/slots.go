@@ -89,7 +89,7 @@ func (s *slots) grantFirst(line []*ticket) []*ticket {
 	return slices.Delete(line, 0, 1)
 }
 
-// grantAll is settle, for who found that no mailbox waits any more.
+// grantAll calls settle for a scan that found no waiting mailbox.
 func (s *slots) grantAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

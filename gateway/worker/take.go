@@ -71,7 +71,7 @@ func (a *owner) message(q *question, id string, now time.Time) transcript.Messag
 	return transcript.Message{ID: id, Role: transcript.User, CreatedAt: now, Parts: a.parts(q)}
 }
 
-// parts is q as the model reads it, and sees it: the words of each utterance, behind
+// parts returns q as the model reads it, and sees it: the words of each utterance, behind
 // them its pictures and what its files say.
 func (a *owner) parts(q *question) (ps []transcript.Part) {
 	sees := a.w.Agents[a.m.Key.Agent()].SeesPictures

@@ -152,7 +152,7 @@ func (a *actor) adoptFinished(j *journal) (bool, error) {
 	return j.released, nil
 }
 
-// signal is a hint; nothing depends on it.
+// signal sends a hint; nothing depends on it.
 func (w *Worker) signal(topic string, body any) {
 	b, err := json.Marshal(body)
 	if err == nil {

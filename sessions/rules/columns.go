@@ -33,7 +33,7 @@ const (
 	WorkerColumns   = "name, nonce, until, gone"
 )
 
-// Places are where the values of MailboxColumns stand.
+// Places returns where the values of MailboxColumns stand.
 func (m *Mailbox) Places() []any {
 	return []any{
 		&m.Token, &m.Mailbox.Key, &m.Session, &m.LastSeen, &m.LastRead, &m.Epoch, &m.Attempts, &m.Controls, &m.OpenTurn,
@@ -41,7 +41,7 @@ func (m *Mailbox) Places() []any {
 	}
 }
 
-// Places are where the values of TurnColumns stand.
+// Places returns where the values of TurnColumns stand.
 func (t *Turn) Places() []any {
 	return []any{
 		&t.ID, &t.Token, &t.Session, &t.Nested, &t.Seq, &t.Channel, &t.From, &t.ReplyTo, &t.Sender, &t.ReceivedAt,
@@ -50,7 +50,7 @@ func (t *Turn) Places() []any {
 	}
 }
 
-// SessionPlaces are where the values of SessionColumns stand.
+// SessionPlaces returns where the values of SessionColumns stand.
 func SessionPlaces(s *sessions.Session) []any {
 	return []any{
 		&s.ID, &s.Key, &s.Parent, &s.Root, &s.Depth, &s.ToolCallID, &s.Role, &s.Policy, &s.Title, &s.Messages, &s.Own,
@@ -58,27 +58,27 @@ func SessionPlaces(s *sessions.Session) []any {
 	}
 }
 
-// Places are where the values of ControlColumns stand.
+// Places returns where the values of ControlColumns stand.
 func (c *Control) Places() []any {
 	return []any{&c.ID, &c.Token, &c.Control.Key, &c.Event, &c.Kind, &c.Through, &c.Channel, &c.From, &c.ReplyTo, &c.Sender, &c.At}
 }
 
-// OutgoingPlaces are where the values of OutgoingColumns stand.
+// OutgoingPlaces returns where the values of OutgoingColumns stand.
 func OutgoingPlaces(o *sessions.Outgoing) []any {
 	return []any{&o.ID, &o.Channel, &o.Session, &o.Turn, &o.To, &o.ReplyTo, &o.Text, &o.At, &o.MaybeDuplicate, &o.File}
 }
 
-// PartPlaces are where the values of PartColumns stand.
+// PartPlaces returns where the values of PartColumns stand.
 func PartPlaces(p *sessions.Part) []any {
 	return []any{&p.State, &p.Attempts, &p.MessageID, &p.Repeats, &p.Reason, &p.Problem, &p.At, &p.By}
 }
 
-// Places are where the values of EventColumns stand.
+// Places returns where the values of EventColumns stand.
 func (e *Event) Places() []any {
 	return []any{&e.ID.Channel, &e.ID.Account, &e.ID.Chat, &e.ID.Event, &e.Token, &e.Turn, &e.Seq, &e.Epoch, &e.Nonce}
 }
 
-// Places are where the values of RecordColumns stand.
+// Places returns where the values of RecordColumns stand.
 func (r *Record) Places() []any {
 	return []any{&r.ID.Kind, &r.ID.Key, &r.Revision, &r.Owner, &r.Body, &r.Expires, &r.At}
 }

@@ -24,7 +24,7 @@ func ownedMailbox(tx *Tx, f sessions.Fence) (Mailbox, error) {
 	return m, nil
 }
 
-// ownedOrGivenUp is owned, but reports also whether f gave the mailbox up and nobody took
+// ownedOrGivenUp is like owned, but also reports whether f gave the mailbox up and no other took
 // it since: the answer to that was lost.
 func ownedOrGivenUp(tx *Tx, f sessions.Fence) (m Mailbox, givenUp bool, err error) {
 	m, found, err := get[Mailbox](tx, MailboxKey(f.Token))

@@ -263,7 +263,7 @@ func (p Spending) Sum(day string) (costs.Amount, error) {
 	return costs.SumOf(p.Settled, p.Held, p.ambiguousOn(day))
 }
 
-// With is p after c, which is number n of its write-set.
+// With returns p after c, which is number n of its write-set.
 func (p Spending) With(c Count, n int) (Spending, error) {
 	after, err := p.plus(c)
 	spent, before := p.Sum(c.Day)

@@ -20,7 +20,7 @@ type editInput struct {
 	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
-// Validate is asked with the schema.
+// Validate checks what the schema cannot.
 func (in *editInput) Validate() error {
 	if in.OldText == in.NewText {
 		return errors.New("old_text and new_text are the same: nothing would change")

@@ -1,5 +1,5 @@
-// Package channels is a chat network seen from inside: what comes in, what
-// goes out, and what only some networks can do.
+// Package channels defines how parley talks to a chat network: incoming messages,
+// outgoing ones, and the abilities that only some networks have.
 //
 // An adapter translates and decides nothing: who may talk, what a message is
 // for and what is answered is said elsewhere. It keeps one promise that the

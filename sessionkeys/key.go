@@ -1,4 +1,4 @@
-// Package sessionkeys says where a conversation is, which agent answers it,
+// Package sessionkeys identifies where a conversation is, which agent answers it,
 // and whose child it is.
 //
 // A [Key] is a pure function of an agent and an [Address]. Its text form is

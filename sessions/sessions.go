@@ -1,4 +1,4 @@
-// Package sessions is conversations and what they own: mailboxes with their
+// Package sessions defines conversations and what they own: mailboxes with their
 // owners, sessions in their hierarchy, transcripts, the ledger, the outbox and
 // control requests; and [Store], which is what a database must do to keep
 // them. sessiontest holds every driver to it.

@@ -1,5 +1,5 @@
-// Package subagents is the tools by which an agent hands a task to a smaller
-// one, a child, and waits for what it says.
+// Package subagents provides the tools by which an agent hands a task to a smaller
+// one, a child, and waits for its result.
 //
 //	a person's turn ──► sessions_spawn ──► slot ──► child session ──► nested turn
 //	      │ gives its slot back, waits            ▲        │ may spawn, in turn

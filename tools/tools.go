@@ -1,5 +1,5 @@
-// Package tools is what an agent may do: what a tool is, how one is built from
-// a typed function, sets of tools, and the gates before them.
+// Package tools defines what an agent may do: a tool, its construction from a
+// typed function, sets of tools, and the gates before them.
 package tools
 
 import (

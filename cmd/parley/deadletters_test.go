@@ -60,7 +60,7 @@ redeliver     no: message unreadable when it arrived, so parley cannot give it t
 	}
 
 	status, out, said := asked(t, "dead-letters", "redeliver", "--all", "-c", config)
-	if status != exitFailed || out != "redelivered "+id+"\n" || !strings.HasPrefix(said, "parley: dead letter b000000000000000000000000000000b is not redelivered: it could not be read") {
+	if status != exitFailed || out != "redelivered "+id+"\n" || !strings.HasPrefix(said, "parley: dead letter b000000000000000000000000000000b is not redelivered: message unreadable when it arrived") {
 		t.Errorf("redeliver --all ended with %d: %q %q", status, out, said)
 	}
 	await(t, tg, "the second answer", func(b telegram.Book) bool {

@@ -61,7 +61,7 @@ func (w *workspaces) sweep(ctx context.Context, store sessions.Store) error {
 			w.logger.Warn("workspace cleanup failed", "error", err)
 		}
 		if n > 0 {
-			w.logger.Info("workspaces of ended conversations deleted", "deleted", n, "kept_for", g.cfg.Workspaces.Keep)
+			w.logger.Info("workspaces of ended conversations deleted", "deleted", n, "kept_for", w.keep)
 		}
 		select {
 		case <-ctx.Done():

@@ -296,7 +296,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 				return err
 			}
 			d.upSince = time.Now()
-			d.o.Log.Info("signal-cli started", "version", brief(version))
+			d.o.Log.Info("signal-cli started", "version", markup.Brief(version))
 			d.noteStart()
 			close(answers)
 		case err == nil:

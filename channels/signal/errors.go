@@ -179,7 +179,7 @@ func (c *client) markUntrusted(e *channels.Error, s sendResult) {
 // got: it is not sent again, since they would get it twice.
 func (c *client) logMissed(to string, s sendResult) {
 	for _, r := range s.failures() {
-		c.o.Log.Warn("message missed some members of a group", "group", to, "person", brief(r.label()), "reason", brief(r.Type), "remedy", remedy(r.Type))
+		c.o.Log.Warn("message missed some members of a group", "group", to, "person", markup.Brief(r.label()), "reason", markup.Brief(r.Type), "remedy", remedy(r.Type))
 	}
 }
 

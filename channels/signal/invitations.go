@@ -111,7 +111,7 @@ func (r *receiver) joinGroups(ctx context.Context) error {
 			errs = append(errs, r.channelError(op, err))
 			continue
 		}
-		r.o.Log.Info("group invitation accepted", "group", g.ID, "name", cmp.Or(displayName(g.Name), "none"))
+		r.o.Log.Info("group invitation accepted", "group", g.ID, "name", cmp.Or(markup.Name(g.Name), "none"))
 	}
 	return errors.Join(errs...)
 }

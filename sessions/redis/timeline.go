@@ -171,7 +171,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err e
 		if err := rec.rewrite(ctx); err != nil {
 			return err
 		}
-		rec.log.Warn("redis: server restarted or failed over", "prefix", s.prefix, "facts", s.facts != nil)
+		rec.log.Warn("redis: server restarted or failed over", "prefix", rec.prefix, "facts", rec.facts != nil)
 	}
 	next := t.eras + 1
 	if t.fresh {
@@ -207,7 +207,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err e
 	if !t.fresh || done.applied > 0 {
 		rec.wakeMaintain()
 	}
-	rec.log.Info("redis: database ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "took", s.now().Sub(begun))
+	rec.log.Info("redis: database ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "duration", rec.now().Sub(begun))
 	return rec.plain.Del(ctx, rec.key("takeover")).Err()
 }
 

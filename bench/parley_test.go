@@ -29,7 +29,7 @@ func (p plan) config() settings.Config {
 		Limits:      policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 		Channels:    p.channels(),
 		Providers:   map[string]settings.ProviderConfig{"sim": {Kind: settings.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
-		Agents:      map[string]settings.AgentConfig{"main": {Model: "sim/demo"}},
+		Agents:      map[string]settings.AgentConfig{"main": {Model: "sim/demo", Window: 200_000}},
 		Broker:      settings.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
 		Worker:      policy.Turns{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
 		Subagents:   subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
@@ -45,7 +45,7 @@ func (p plan) config() settings.Config {
 		c.Broker.Sync = "relaxed"
 	}
 	if p.Signed {
-		c.Agents["main"] = settings.AgentConfig{Model: "sim/demo", Prompt: signature + p.Name}
+		c.Agents["main"] = settings.AgentConfig{Model: "sim/demo", Window: 200_000, Prompt: signature + p.Name}
 	}
 	return c
 }

@@ -251,7 +251,7 @@ broker: {url: "%s", replicas: 3}
 store: {redis: {url: "%s"}}
 channels: {telegram: {tg: {token: "%s", api_url: %s, pace: 200, access: {everyone: true}, while_busy: queue}}}
 providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
-agents: {main: {model: sim/demo}}
+agents: {main: {model: sim/demo, window: 200000}}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 limits: {person_per_minute: -1, queue: -1}

@@ -107,7 +107,7 @@ channels:
   slack: {sl: {bot_token: "%[5]s", app_token: "%[6]s", api_url: "%[7]s", %[8]s}, hooked: {mode: events, bot_token: "%[16]s", signing_secret: "%[17]s", api_url: "%[7]s"}}
   signal: {sig: {account: "%[9]s", aci: "%[10]s", %[11]s, command: [%[12]s, sim, signal-cli, --world, "%[13]s", --config, %[1]s/cli]}}
 providers: {sim: {kind: anthropic, base_url: "%[14]s", prices: demo, api_key: "%[18]s"}}
-agents: {main: {model: sim/demo}}
+agents: {main: {model: sim/demo, window: 200000}}
 budgets: {turn: 1, person_per_day: 20, global_per_day: 1000}
 attachments: {person_per_day_bytes: %[15]d}
 ops: {listen: "127.0.0.1:0"}

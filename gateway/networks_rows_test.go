@@ -102,7 +102,7 @@ name: test
 channels: {signal: {sig: {account: "%[2]s", aci: "%[3]s", access: {everyone: true}, while_busy: queue,
   command: [%[4]s, sim, signal-cli, --world, "%[5]s", --config, %[1]s/cli]}}}
 providers: {sim: {kind: anthropic, base_url: "%[6]s", prices: demo}}
-agents: {main: {model: sim/demo}}
+agents: {main: {model: sim/demo, window: 200000}}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
 limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -1, bot_loop: -1}

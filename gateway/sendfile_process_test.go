@@ -54,7 +54,7 @@ broker: {url: "%s", lease: 2s}
 store: {redis: {url: "%s"}}
 channels: {telegram: {tg: {token: "%s", api_url: %s, pace: 200, access: {everyone: true}}}}
 providers: {sim: {kind: anthropic, base_url: %s, prices: demo}}
-agents: {main: {model: sim/demo}}
+agents: {main: {model: sim/demo, window: 200000}}
 worker: {lease: 2s}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}

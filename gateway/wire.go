@@ -65,6 +65,7 @@ func (g *Gateway) wire() error {
 	}
 	g.metrics.SetPricesDate(g.prices.View().Newest())
 	g.warnUnpriced()
+	g.warnWindows()
 	env := g.env()
 	for _, a := range accounts {
 		c, err := a.Open(env)
@@ -125,4 +126,15 @@ func (g *Gateway) ladder(agent string) pressure.Ladder {
 	}
 	info := llm.Lookup(a.Model.Name())
 	return g.cfg.Context.Ladder(cmp.Or(a.Window, info.Window), cmp.Or(a.MaxTokens, info.MaxOutput))
+}
+
+// warnWindows names the agents of whose model nobody knows how many tokens it takes: their
+// conversations are kept shorter than they may have to be.
+func (g *Gateway) warnWindows() {
+	for _, name := range slices.Sorted(maps.Keys(g.agents)) {
+		a := g.agents[name]
+		if a.Window == 0 && llm.Lookup(a.Model.Name()).Source == "" && !g.cfg.Context.Off {
+			g.o.Logger.Warn("model window unknown, assuming 8192 tokens: set agents."+name+".window", "agent", name, "model", g.cfg.Agents[name].Model, "window", llm.DefaultWindow)
+		}
+	}
 }

@@ -92,7 +92,7 @@ func written(t *testing.T, api, base, ops string) string {
 log: {level: debug, format: json}
 channels: {telegram: {tg: {token: "${TOKEN}", api_url: %q, pace: 200, access: {people: ["1001"]}}}}
 providers: {sim: {kind: openai, base_url: "%s/v1", api_key: "${KEY}", prices: demo}}
-agents: {main: {model: sim/demo}}
+agents: {main: {model: sim/demo, window: 200000}}
 worker: {grace: 30s}
 ops: {listen: %q}
 `, api, base, ops)

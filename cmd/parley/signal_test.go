@@ -144,7 +144,7 @@ channels:
   signal:
     phone: {account: %q, command: [parley, sim, signal-cli, --world, %q], access: {people: [%q], groups: [%q]}}
 providers: {sim: {kind: openai, base_url: "%s/v1", api_key: "${KEY}", prices: demo}}
-agents: {main: {model: sim/demo}}
+agents: {main: {model: sim/demo, window: 200000}}
 ops: {listen: "127.0.0.1:0"}
 `, number, world, signal.MadeUpACI(1), signal.MadeUpGroup(1), base)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -44,7 +44,7 @@ A configuration for parley run against them (chmod 600 its file, it holds tokens
     slack: {workspace: {bot_token: "%[10]s", app_token: "%[11]s", api_url: "%[9]s/api", access: {everyone: true}}}
     signal: {phone: {account: "%[7]s", command: [%[12]s], access: {everyone: true}}}
   providers: {sim: {kind: anthropic, base_url: "%[2]s", prices: demo}}
-  agents: {main: {model: sim/demo}}
+  agents: {main: {model: sim/demo, window: 200000}}
 `
 
 type simOptions struct {

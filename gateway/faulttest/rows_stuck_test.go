@@ -87,7 +87,7 @@ func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 			Config: map[string]string{
 				"worker": fmt.Sprintf("{turns: 64, lease: %s, turn_timeout: %s}", faulttest.Lease, turnTime),
 				"files":  fmt.Sprintf("{extra_roots: [%s], search_time: 1s}", dir),
-				"agents": "{main: {model: sim/demo, tools: [read_file, write_file, edit_file, grep, sessions_spawn]}}",
+				"agents": "{main: {model: sim/demo, window: 200000, tools: [read_file, write_file, edit_file, grep, sessions_spawn]}}",
 			},
 		})
 		run.Start()

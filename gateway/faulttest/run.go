@@ -198,7 +198,7 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"name":      fmt.Sprintf("process-%d", i),
 		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue, pace: %d%s}}}", Token, tg, limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
-		"agents":    "{main: {model: sim/demo, tools: [read_file, write_file, edit_file, sessions_spawn]}}",
+		"agents":    "{main: {model: sim/demo, window: 200000, tools: [read_file, write_file, edit_file, sessions_spawn]}}",
 		"subagents": "{max_concurrent: 64}",
 		// A turn that was killed many times is not poison here.
 		"worker": fmt.Sprintf("{turns: 64, attempts: 1000, lease: %s, grace: %s}", r.o.Lease, r.o.Lease),

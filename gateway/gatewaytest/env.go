@@ -135,7 +135,7 @@ func (h *Env) Config() settings.Config {
 		Name:      "test",
 		Channels:  h.channelsConfig(),
 		Providers: map[string]settings.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
-		Agents:    map[string]settings.AgentConfig{"main": {Model: "sim/demo"}},
+		Agents:    map[string]settings.AgentConfig{"main": {Model: "sim/demo", Window: 200_000}},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
 		Limits:    policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 	}

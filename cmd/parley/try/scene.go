@@ -36,6 +36,7 @@ func peopleNames() string { return strings.Join(slices.Sorted(maps.Keys(people))
 // modelChoice is the model that answers.
 type modelChoice struct {
 	model       string // provider/model
+	window      int    // tokens; 0: as parley knows the model
 	provider    settings.ProviderConfig
 	description string // for the greeting
 	keyVariable string // where its key came from
@@ -83,13 +84,16 @@ func chooseModel(o Options, demoURL string) (modelChoice, error) {
 		return modelChoice{}, fmt.Errorf("%w %s: try knows the providers anthropic and openai; parley run knows any", ErrModel, o.Model)
 	}
 	return modelChoice{
-		model: demoModel, simulated: true,
+		model: demoModel, window: demoWindow, simulated: true,
 		provider:    settings.ProviderConfig{Kind: settings.KindAnthropic, BaseURL: demoURL, Prices: "demo"},
 		description: "a small scripted demonstration model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real one); its prices are invented",
 	}, nil
 }
 
-const demoModel = "demo/demo"
+const (
+	demoModel  = "demo/demo"
+	demoWindow = 200_000 // tokens
+)
 
 // ears is who listens to voice notes, whoever answers: what is said in those of the
 // simulated phones only the demonstration's server hears.
@@ -109,7 +113,7 @@ func config(dir, listen string, n network, m modelChoice, demoURL string) settin
 			provider: m.provider, ears: {Kind: settings.KindOpenAI, BaseURL: demoURL + "/v1"},
 		},
 		Transcription: settings.TranscriptionConfig{Model: ears + "/demo", PricePerMinute: "0.006"},
-		Agents:        map[string]settings.AgentConfig{"main": {Model: m.model}},
+		Agents:        map[string]settings.AgentConfig{"main": {Model: m.model, Window: m.window}},
 		Ops:           ops.Config{Listen: listen},
 		// Who quits does not wait for an answer that is on its way.
 		Worker: policy.Turns{Grace: time.Second},

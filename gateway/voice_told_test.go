@@ -202,7 +202,7 @@ func TestMistakesInTranscription(t *testing.T) {
 	for path, change := range map[string]func(*settings.Config){
 		"":                                func(*settings.Config) {},
 		"transcription.model":             func(c *settings.Config) { c.Transcription.Model = "whisper-1" },
-		"transcription.model: there":      func(c *settings.Config) { c.Transcription.Model = "nobody/whisper-1" },
+		"transcription.model: no pr":      func(c *settings.Config) { c.Transcription.Model = "nobody/whisper-1" },
 		"transcription.model: the":        func(c *settings.Config) { c.Transcription.Model = "sim/whisper-1" },
 		"transcription.model: nothing":    func(c *settings.Config) { c.Attachments.Off = true },
 		"transcription.language":          func(c *settings.Config) { c.Transcription.Language = "German" },

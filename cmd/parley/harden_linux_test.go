@@ -62,7 +62,7 @@ func TestARunningGatewayIsNoOpenBook(t *testing.T) {
 		if !s.Scan() {
 			t.Fatal("it ended without having started")
 		}
-		if strings.Contains(s.Text(), `"started"`) {
+		if strings.Contains(s.Text(), `"gateway started"`) {
 			break
 		}
 		t.Log(s.Text())

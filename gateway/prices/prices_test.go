@@ -186,7 +186,7 @@ func TestAPipeIsNoFileOfPrices(t *testing.T) {
 	}
 	w.look() // opening it would wait for somebody who writes
 	w.want(3, false)
-	if _, err := prices.Open(prices.Options{Config: prices.Config{File: w.file}}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := prices.Open(prices.Options{Config: prices.Config{File: w.file}}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("%v", err)
 	}
 }

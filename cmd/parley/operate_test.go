@@ -149,6 +149,7 @@ SESSION-ID................  idle   TIME         2  COST  $0.00  main:4200000001:
 	id, _, _ := strings.Cut(rest, " ")
 	show := saidOf(t, "sessions", "show", id[:15], "-c", config)
 	show = regexp.MustCompile(`OPENED +TOOK`).ReplaceAllString(show, "OPENED  TOOK") // as wide as it took long
+	show = regexp.MustCompile(` +([\d.]+m?s) `).ReplaceAllString(show, "  $1 ")      // and as narrow as it was quick
 	golden(t, "sessions show", regexp.MustCompile(`t-[0-9a-f]{32}|[\d.]+m?s |main  main|\$0\.00\d\d  \$0\.00\d\d`).ReplaceAllString(show, "* "), `
 session SESSION-ID................
 key     main:4200000001:telegram:dm:1001

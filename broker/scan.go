@@ -61,7 +61,8 @@ func (b *inboundLog) LastAll(ctx context.Context, yield func(token string, seq u
 // Prune deletes the messages that are older than before and whose place is not
 // above read(token): what was read, and nothing else. For a mailbox that it does
 // not know, read says 0. The log's newest message always stays. It returns how
-// many were deleted, and may be called again after an error.
+// many were deleted, and may be called again after an error. In a cluster, what the
+// server that was asked has not heard of yet is left to the next call.
 func (b *inboundLog) Prune(ctx context.Context, before time.Time, read func(token string) uint64) (int, error) {
 	_, newest, err := b.Generation(ctx)
 	if err != nil {

@@ -28,9 +28,12 @@ func testFull(t *testing.T, open opener) {
 		stored = append(stored, seq)
 	}
 	last := stored[len(stored)-1]
-	n, err := b.Prune(t.Context(), time.Now().Add(time.Hour), func(string) uint64 { return last })
-	if err != nil || n != len(stored)-1 { // the newest stays
-		t.Fatalf("pruned %d of %d, %v", n, len(stored), err)
+	for pruned := 0; pruned < len(stored)-1; { // the newest stays
+		n, err := b.Prune(t.Context(), time.Now().Add(time.Hour), func(string) uint64 { return last })
+		if err != nil || pruned+n >= len(stored) {
+			t.Fatalf("pruned %d and %d of %d, %v", pruned, n, len(stored), err)
+		}
+		pruned += n // a server that has not heard of the newest messages leaves them to the next call
 	}
 	if seq := publish(t, b, envelope(1, 1000)); seq != last+1 {
 		t.Errorf("place %d after %d", seq, last)

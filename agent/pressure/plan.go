@@ -11,7 +11,7 @@ const (
 	keepResults   = 0.15 // newest results of tools, when others are cut
 	keepLess      = 0.05 // the same where nothing can be summarised
 	keepTurns     = 0.25 // newest turns, when others are summarised
-	keepManual    = 0.10 // the same when a person asked for it
+	keepOverflow  = 0.10 // the same when a provider refused the request
 	worthTrimming = 0.10 // what cutting must free, because the provider's cache is lost
 	worthSummary  = 0.05 // what a summary must free
 	retryAfter    = 0.10 // by how much a conversation grows before a failed summary is tried again
@@ -73,7 +73,7 @@ func (l Ladder) Next(history []transcript.Message, turn string, tokens, system i
 // the turn that runs. Where that was done already, or nothing can be, nothing helps.
 func (l Ladder) Overflow(history []transcript.Message, turn string, tokens, system int64) Plan {
 	p := Plan{Action: GiveUp, Tokens: max(tokens, l.Window)}
-	keep := keepManual
+	keep := keepOverflow
 	if n := len(history); n > 0 {
 		o, ok := history[n-1].Overlay()
 		switch {
@@ -143,12 +143,12 @@ func (l Ladder) waits(history []transcript.Message, tokens int64) bool {
 }
 
 // PlanSummary plans a summary of the oldest turns: of as many that the newest fit into
-// a quarter of the limit, or a tenth of it when a person asked, and never of the turn of
+// a quarter of the limit, or of all of them when a person asked, and never of the turn of
 // that id or of part of one. It is of fewer where the request for the summary would not
-// fit into the window. ok is false where no turn is left to be summarised.
+// fit into the window. ok is false where nothing is left that is worth a summary.
 func (l Ladder) PlanSummary(history []transcript.Message, turn string, tokens, system int64, manual bool) (o transcript.Overlay, ok bool) {
 	if manual {
-		o, ok = l.planSummary(history, turn, tokens, system, keepManual)
+		o, ok = l.planSummary(history, turn, tokens, system, 0)
 		o.Trigger = TriggerManual
 		return o, ok
 	}
@@ -179,6 +179,9 @@ func (l Ladder) planSummary(history []transcript.Message, turn string, tokens, s
 	room := l.Window - AnswerTokens(l) - l.Window/marginShare
 	for n > 0 && scale(upTo[starts[n]], factor) > room {
 		n--
+	}
+	if scale(upTo[starts[n]]-upTo[e.from], factor) < minSummary {
+		return o, false // a summary would be no shorter
 	}
 	return transcript.Overlay{
 		Kind: transcript.Summarised, Through: starts[n], Trigger: TriggerAuto, Before: tokens,

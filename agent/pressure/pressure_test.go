@@ -197,6 +197,7 @@ func TestNext(t *testing.T) {
 		}
 		opening := len(c.messages) - 19
 		c.messages = append(c.messages[:1:1], c.messages[opening:]...) // one turn before, without its answer
+		c.messages[0].Parts = words(long(2000))
 		if p := next(c, l.Compact); p.Action != pressure.Summarise || p.Overlay.Through != 1 {
 			t.Errorf("the plan is %+v", p)
 		}

@@ -74,7 +74,7 @@ func kindOf(text string) kind {
 	at := "@" + botUsername
 	text = strings.TrimSpace(strings.TrimPrefix(strings.ToLower(text), at))
 	c, ok := messages.ParseCommand(strings.Replace(text, at, "", 1))
-	if !ok {
+	if !ok || c.IsTurn() {
 		return message
 	}
 	switch c.Kind() {

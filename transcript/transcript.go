@@ -81,7 +81,7 @@ type ToolResult struct {
 	Content    string `json:"content"`
 	Metadata   string `json:"metadata,omitempty"`
 	IsError    bool   `json:"is_error"`
-	// View is how many bytes of Content requests hold; 0: all. A tool reads the rest.
+	// View is how many bytes of Content requests hold; 0: all.
 	View int `json:"view,omitempty"`
 }
 

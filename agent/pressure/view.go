@@ -116,7 +116,7 @@ func cutResults(m transcript.Message, limit int) transcript.Message {
 		if parts == nil {
 			parts = append([]transcript.Part(nil), m.Parts...)
 		}
-		res.Content, res.View = cutMiddle(res.Content, n, m.ID), 0
+		res.Content, res.View = cutMiddle(res.Content, n), 0
 		parts[i] = res
 	}
 	if parts != nil {
@@ -137,13 +137,12 @@ func shownBytes(res transcript.ToolResult, limit int) int {
 	return n
 }
 
-// cutMiddle is s with its middle left out, in at most limit bytes and a line that says
-// where the rest is.
-func cutMiddle(s string, limit int, ref string) string {
+// cutMiddle is s with its middle left out, in at most limit bytes and a line that says so.
+func cutMiddle(s string, limit int) string {
 	head := headOf(s, limit*2/3)
 	tail := tailOf(s, limit-len(head))
-	return fmt.Sprintf("%s\n[%d of %d bytes are left out here; read them with read_output, ref %q]\n%s",
-		strings.TrimRight(head, "\n"), len(s)-len(head)-len(tail), len(s), ref, tail)
+	return fmt.Sprintf("%s\n[%d of %d bytes are left out here; ask for a smaller part where they matter]\n%s",
+		strings.TrimRight(head, "\n"), len(s)-len(head)-len(tail), len(s), tail)
 }
 
 // headOf is the longest beginning of s of at most n bytes that ends between two characters.

@@ -162,7 +162,7 @@ type take struct {
 
 	purpose costs.Purpose   // of the calls that are made now
 	ladder  pressure.Ladder // of the turn's model
-	gauge   pressure.Gauge  // of the next request; zero: nobody measures
+	gauge   pressure.Gauge  // of the next request; zero: it was not measured
 	system  int64           // tokens before the messages, as guessed
 }
 

@@ -198,7 +198,7 @@ func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, re
 func (r *requester) forward(ev llm.Event) int {
 	step := r.steps + 1
 	emit := r.emit
-	if r.purpose == costs.Summary { // which nobody is shown
+	if r.purpose == costs.Summary { // a summary is not shown while it is written
 		emit = func(Event) {}
 	}
 	switch ev.Type {

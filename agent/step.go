@@ -114,8 +114,8 @@ func (r *run) finishAnswered(ctx context.Context, a *attempt, m transcript.Messa
 	return r.finish(ctx, a, o, []transcript.Message{resendable(m, o.Text)})
 }
 
-// resendable returns m as it may be sent again: with words, without calls that nobody will
-// answer. Most answers stay as they are.
+// resendable returns m as it may be sent again: with words, without calls that will have no
+// result. Most answers stay as they are.
 func resendable(m transcript.Message, text string) transcript.Message {
 	if m.Text() != "" && len(m.Calls()) == 0 {
 		return m

@@ -28,6 +28,8 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools,
 			}, true
 		},
-		Subagents: func() recording.Setup { return recording.Setup{Subagents: g.cfg.Subagents.Defaults()} },
+		Subagents: func() recording.Setup {
+			return recording.Setup{Subagents: g.cfg.Subagents.Defaults(), Context: g.cfg.Context}
+		},
 	}
 }

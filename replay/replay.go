@@ -168,7 +168,8 @@ func newPlayer(o parts) (*player, error) {
 // newLoop is how turns run.
 func (s *player) newLoop() agent.Loop {
 	return agent.Loop{
-		Prices: s.o.Prices, Retry: recordedRetry{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: blankPicture, Transcription: s.newTranscription(), ToolOutput: 1 << 30, Now: s.clock,
+		Pressure: s.o.Recording.Header.Setup.Context,
+		Prices:   s.o.Prices, Retry: recordedRetry{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: blankPicture, Transcription: s.newTranscription(), ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }

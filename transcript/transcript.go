@@ -127,7 +127,7 @@ const (
 	Summarised OverlayKind = "summary" // a summary stands for the covered messages
 	Trimmed    OverlayKind = "trim"    // long results of tools among the covered messages are cut
 	Undone     OverlayKind = "undo"    // the newest summary that counts does not count any more
-	Excerpt    OverlayKind = "excerpt" // behind the covered messages nothing counts up to here; never stored
+	Excerpt    OverlayKind = "excerpt" // behind the covered messages nothing counts up to here; in requests, in no history
 	NoSummary  OverlayKind = "failed"  // nothing: a summary was asked for and did not come
 )
 

@@ -3,7 +3,7 @@
 // request holds.
 //
 // All of it is a function of the history: what was decided stands there as overlays
-// (see [transcript.Overlay]), and whoever takes a turn over goes on from the same view.
+// (see [transcript.Overlay]), and a worker that takes a turn over goes on from the same view.
 package pressure
 
 import (
@@ -17,21 +17,21 @@ import (
 type Policy struct {
 	// Off: nothing is measured, cut or summarised, and a conversation ends where its
 	// provider says that it is too long.
-	Off bool `yaml:"off"`
+	Off bool `yaml:"off" json:"off,omitempty"`
 
 	// Shares of the limit, from 0 to 1; 0 is the default.
-	Trim    float64 `yaml:"trim"`    // from here on long results of tools are cut; 0.60
-	Warn    float64 `yaml:"warn"`    // from here on the log says that the window fills; 0.80
-	Compact float64 `yaml:"compact"` // from here on the conversation is summarised; 0.90
-	Target  float64 `yaml:"target"`  // after a summary that leaves more than this, the next one waits; 0.82
-	Aim     float64 `yaml:"aim"`     // what a summary is to leave at most, as far as turns can be left out; 0.60
-	Hard    float64 `yaml:"hard"`    // of the window itself: above it no request is made; 0.95
+	Trim    float64 `yaml:"trim" json:"trim,omitempty"`       // from here on long results of tools are cut; 0.60
+	Warn    float64 `yaml:"warn" json:"warn,omitempty"`       // from here on the log says that the window fills; 0.80
+	Compact float64 `yaml:"compact" json:"compact,omitempty"` // from here on the conversation is summarised; 0.90
+	Target  float64 `yaml:"target" json:"target,omitempty"`   // after a summary that leaves more than this, the next one waits; 0.82
+	Aim     float64 `yaml:"aim" json:"aim,omitempty"`         // what a summary is to leave at most, as far as turns can be left out; 0.60
+	Hard    float64 `yaml:"hard" json:"hard,omitempty"`       // of the window itself: above it no request is made; 0.95
 
 	// MaxTokens is the tokens at which a conversation is summarised even if more of the
 	// window is left; 0: 200,000.
-	MaxTokens int64 `yaml:"max_tokens"`
+	MaxTokens int64 `yaml:"max_tokens" json:"max_tokens,omitempty"`
 	// ResultBytes is how much of one result of a tool a request holds at first; 0: 50 KiB.
-	ResultBytes int `yaml:"result_bytes"`
+	ResultBytes int `yaml:"result_bytes" json:"result_bytes,omitempty"`
 }
 
 // Defaults of a Policy.

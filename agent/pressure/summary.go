@@ -40,7 +40,7 @@ const maxInstructions = 2000
 
 // Request returns what follows the history in a request for the summary that is planned: the
 // overlay that leaves out what is kept, and the words to the model. wishes are what the person
-// who asked wants kept; "": nobody asked.
+// who asked wants kept; "": nothing in particular.
 func Request(o transcript.Overlay, l Ladder, wishes string) []transcript.Message {
 	text := fmt.Sprintf(summaryRequest, SummaryTokens(l)*2/3)
 	if wishes = headOf(clean(wishes), maxInstructions); wishes != "" {

@@ -28,6 +28,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"parley/agent/pressure"
+
 	"parley/costs"
 	"parley/sessionkeys"
 	"parley/subagents"
@@ -75,6 +77,7 @@ type Header struct {
 type Setup struct {
 	Agents    map[string]Agent `json:"agents"`
 	Subagents subagents.Config `json:"subagents"`
+	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
 }
 
 // Agent is one agent of the configuration.

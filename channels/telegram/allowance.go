@@ -59,11 +59,14 @@ type rateLimiter struct {
 	now   func() time.Time
 	pace  float64 // how many times the published limits are allowed; negative: any number
 
-	mu    sync.Mutex // guards what is below
-	calls []time.Time
-	next  time.Time // when the next answer may go that finds the bot's own limit reached
-	chats map[int64]*ledger
-	swept time.Time
+	mu sync.Mutex // guards what is below
+	// A call reaches Telegram at some moment between its start and its end. So it counts
+	// against the bot's own limit while it is under way, and a second from its end.
+	underWay int
+	ended    []time.Time
+	next     time.Time // when the next answer may go that finds the bot's own limit reached
+	chats    map[int64]*ledger
+	swept    time.Time
 }
 
 func newRateLimiter(w *receive.Waits, now func() time.Time, pace float64) *rateLimiter {
@@ -101,7 +104,7 @@ func (a *rateLimiter) reserve(method string, s callTarget, k class) (*entry, err
 	if wait := a.delayAt(s, k, now); wait > 0 {
 		return nil, &channels.Error{Kind: channels.RateLimit, Op: method, RetryAfter: wait, Message: "telegram allows no more at the moment"}
 	}
-	a.calls = append(a.calls, now)
+	a.underWay++
 	e := &entry{now}
 	switch k {
 	case typing:
@@ -123,7 +126,10 @@ func (a *rateLimiter) reserve(method string, s callTarget, k class) (*entry, err
 func (a *rateLimiter) finish(s callTarget, e *entry, left bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if e.at = a.now(); left {
+	e.at = a.now()
+	a.underWay--
+	a.ended = append(a.ended, e.at)
+	if left {
 		return
 	}
 	l := a.ledgerOf(s.chat, e.at)
@@ -134,10 +140,13 @@ func (a *rateLimiter) finish(s callTarget, e *entry, left bool) {
 
 // delayAt returns how long it is until a call may be made. The caller holds mu.
 func (a *rateLimiter) delayAt(s callTarget, k class, now time.Time) time.Duration {
-	a.calls = slices.DeleteFunc(a.calls, func(t time.Time) bool { return isExpired(t, now, a.scale(time.Second)) })
+	second := a.scale(time.Second)
+	a.ended = slices.DeleteFunc(a.ended, func(t time.Time) bool { return isExpired(t, now, second) })
 	wait := time.Duration(0)
-	if n := len(a.calls) - callsPerSecond[k]; n >= 0 {
-		wait = a.calls[n].Add(a.scale(time.Second)).Sub(now)
+	if n := a.underWay + len(a.ended) - callsPerSecond[k]; n >= 0 {
+		if wait = second; n < len(a.ended) {
+			wait = a.ended[n].Add(second).Sub(now)
+		}
 		if k == final {
 			wait = a.nextSlot(now, wait)
 		}

@@ -8,11 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"parley/tools"
+	"parley/tools/match"
 )
 
 type grepInput struct {
@@ -27,18 +26,12 @@ type grepInput struct {
 }
 
 const (
-	grepLimit       = 100
-	maxInstructions = 2000 // of a compiled pattern
-	maxShown        = 500  // bytes of a line
-
-	// maxWork is the most instructions times bytes of one match, which nothing can
-	// interrupt. One takes 30 ns at worst, so a match takes half a second; without
-	// this, a line of 64 KiB took four.
-	maxWork = 16 << 20
+	grepLimit = 100
+	maxShown  = 500 // bytes of a line
 )
 
 func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.Result, error) {
-	re, reach, err := in.compile()
+	p, err := match.Compile(in.Pattern, match.Options{IgnoreCase: in.IgnoreCase, Literal: in.Literal})
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "%w", err)
 	}
@@ -48,11 +41,11 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 	}
 	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
-	g := &grepper{in: in, re: re, reach: reach, out: newAnswer(s.max), lines: newLineReader(), limit: grepLimit}
+	g := &grepper{in: in, pattern: p, out: newAnswer(s.max), lines: newLineReader(), limit: grepLimit}
 	if in.Limit > 0 {
 		g.limit = in.Limit
 	}
-	p, dir, err := s.openFolder(c.Workspace, in.Path)
+	at, dir, err := s.openFolder(c.Workspace, in.Path)
 	if errors.Is(err, errNoDirectory) {
 		return s.grepFile(ctx, g, c.Workspace)
 	}
@@ -60,7 +53,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 		return tools.Result{}, err
 	}
 	defer func() { _ = dir.Close() }()
-	err = p.newWalker(func(f foundFile) error {
+	err = at.newWalker(func(f foundFile) error {
 		if !filter.matches(f.rel) {
 			return nil
 		}
@@ -91,38 +84,10 @@ func (s searcher) grepFile(ctx context.Context, g *grepper, workspace string) (t
 	return g.result(g.search(ctx, f, name(workspace, abs)))
 }
 
-// compile makes the matcher, and says how many bytes of a line it may look at. The
-// error is for the model.
-func (in grepInput) compile() (re *regexp.Regexp, reach int, err error) {
-	text := in.Pattern
-	if in.Literal {
-		text = regexp.QuoteMeta(text)
-	}
-	if in.IgnoreCase {
-		text = "(?i)" + text
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, 0, fmt.Errorf("the pattern is no regular expression (RE2): %w; escape it, or set literal", err)
-	}
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil || len(prog.Inst) > maxInstructions {
-		return nil, 0, errors.New("the pattern is too large; use fewer or shorter repetitions")
-	}
-	if re, err = regexp.Compile(text); err != nil {
-		return nil, 0, err
-	}
-	if _, plain := re.LiteralPrefix(); plain { // found without a match of its instructions
-		return re, maxLine, nil
-	}
-	return re, min(maxLine, maxWork/len(prog.Inst)), nil
-}
-
 // grepper is one search.
 type grepper struct {
 	in      grepInput
-	re      *regexp.Regexp
-	reach   int // bytes of a line that are looked at
+	pattern match.Pattern
 	out     *answer
 	lines   *lineReader
 	limit   int
@@ -145,11 +110,11 @@ func (g *grepper) search(ctx context.Context, f *os.File, name string) error {
 		case err != nil:
 			return err
 		}
-		if cut || len(line) > g.reach {
+		if cut || len(line) > g.pattern.Reach {
 			g.long++
 		}
 		n := g.lines.n
-		if !g.re.Match(line[:min(len(line), g.reach)]) {
+		if !g.pattern.Match(line[:min(len(line), g.pattern.Reach)]) {
 			switch {
 			case after > 0:
 				after--
@@ -201,10 +166,10 @@ func (g *grepper) result(err error) (tools.Result, error) {
 	long := ""
 	if g.long > 0 {
 		further := ""
-		if g.reach < maxLine {
+		if g.pattern.Reach < match.MaxReach {
 			further = "; a simpler pattern looks further"
 		}
-		long = fmt.Sprintf("[of %d long lines only the first %d bytes were searched%s]", g.long, g.reach, further)
+		long = fmt.Sprintf("[of %d long lines only the first %d bytes were searched%s]", g.long, g.pattern.Reach, further)
 	}
 	return g.out.result(theFiles, nothing, err, long)
 }

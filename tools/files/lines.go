@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"parley/tools/match"
 )
 
 // maxLine is how much of a line is looked at, in bytes.
-const maxLine = 64 << 10
+const maxLine = match.MaxReach
 
 // lineReader gives the lines of one file after the other.
 type lineReader struct {

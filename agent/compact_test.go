@@ -232,7 +232,7 @@ func TestCompaction(t *testing.T) {
 		r.loop.Pressure.ResultBytes = 4000
 		r.run(t, t.Context())
 		sent := r.lastRequest().Messages[2].Results()[0].Content
-		if len(sent) > 4200 || !strings.Contains(sent, "\n[16000 of 20000 bytes are left out here;") {
+		if len(sent) > 4200 || !strings.Contains(sent, "\n[output 3: bytes 2666 to 18666 of 20000 are left out here;") {
 			t.Errorf("%d bytes were sent: …%s", len(sent), sent[len(sent)/2:len(sent)/2+200])
 		}
 		if got := r.journal.results()[0]; len(got.Content) != 20_000 || got.View != 4000 {

@@ -101,7 +101,7 @@ func TestAChildSeesALittleOfWhatItsParentSees(t *testing.T) {
 	for _, tool := range child.Tools {
 		names = append(names, tool.Name)
 	}
-	want := []string{"read_file", "list_directory", "glob", "grep", "view", "sessions_list", "sessions_history", "sessions_spawn"}
+	want := []string{"read_file", "list_directory", "glob", "grep", "view", "sessions_list", "sessions_history", "read_output", "sessions_spawn"}
 	if !slices.Equal(names, want) || len(parent.Tools) <= len(names) {
 		t.Errorf("the child has %v", names)
 	}

@@ -50,7 +50,7 @@ func (g *Gateway) builtinTools(store sessions.Store, handler *commands.Handler) 
 	look, err := overview.New(overview.Options{
 		Store: store, Log: g.o.Logger,
 		Model:  func(s sessions.Session) string { return g.cfg.Agents[s.Key.Agent()].Model },
-		Agents: g.startableAgents,
+		Agents: g.startableAgents, ResultBytes: g.resultBytes(),
 		Left: func(ctx context.Context, s sessions.Session, turn string) (string, error) {
 			t, err := store.Turn(ctx, turn)
 			if err != nil {
@@ -68,6 +68,14 @@ func (g *Gateway) builtinTools(store sessions.Store, handler *commands.Handler) 
 	}
 	all = append(all, send.Tool())
 	return tools.NewSet(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents))...)
+}
+
+// resultBytes is how much of a tool's result a request holds; 0: any number.
+func (g *Gateway) resultBytes() int {
+	if g.cfg.Context.Off {
+		return 0
+	}
+	return g.cfg.Context.Filled().ResultBytes
 }
 
 // outgoingFiles returns how turns send files into their chats.

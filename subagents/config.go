@@ -59,7 +59,7 @@ func (c Config) Defaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Minute)
 	if c.Tools == nil {
 		c.Tools = []string{
-			"read_file", "list_directory", "glob", "grep", "view", SpawnName, "sessions_list", "sessions_history",
+			"read_file", "list_directory", "glob", "grep", "view", SpawnName, "sessions_list", "sessions_history", "read_output",
 		}
 	}
 	return c

@@ -70,9 +70,9 @@ func GuessSystem(req llm.Request) int64 {
 // [llm.Estimate], but for what is not written in the Latin alphabet, of which most
 // characters are a token, and with results of tools as they are shown.
 func GuessMessages(ms []transcript.Message) (tokens int64) {
-	for _, m := range ms {
+	for i, m := range ms {
 		if _, ok := m.Overlay(); !ok {
-			tokens += guess(cutResults(m, 0))
+			tokens += guess(cutResults(m, i+1, 0))
 		}
 	}
 	return tokens

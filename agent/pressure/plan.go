@@ -113,7 +113,7 @@ func (l Ladder) planTrim(history []transcript.Message, tokens int64, keep float6
 			continue
 		}
 		through = max(through, i+1)
-		freed += size - guess(cutResults(history[i], TrimmedBytes))
+		freed += size - guess(cutResults(history[i], i+1, TrimmedBytes))
 	}
 	freed = scale(freed, factor)
 	if freed < share(l.Limit, worthTrimming) {

@@ -373,7 +373,7 @@ func TestView(t *testing.T) {
 		res.View = 1500
 		c.messages[2].Parts[0] = res
 		got := pressure.View(c.messages)[2].Results()[0].Content
-		if len(got) > 1700 || !strings.HasPrefix(got, "begin") || !strings.HasSuffix(got, "end") || !strings.Contains(got, "\n[2508 of 4008 bytes are left out here;") {
+		if len(got) > 1700 || !strings.HasPrefix(got, "begin") || !strings.HasSuffix(got, "end") || !strings.Contains(got, "\n[output 3: bytes 1000 to 3508 of 4008 are left out here;") {
 			t.Errorf("%d bytes: %q", len(got), got)
 		}
 	})

@@ -58,7 +58,7 @@ const summaryRequest = `Provide a detailed but concise summary of our conversati
 Write it in the language of the conversation, in these sections, and leave out a section that has nothing in it:
 1. What is wanted: each request, by whom (in a group, names with their ids), and what became of it.
 2. Facts and decisions: names, numbers, dates, ids, paths, addresses and exact wording that may matter again, as they were given.
-3. What was done: files, commands and results, with errors that must not be made again.
+3. What was done: files, commands and results, with errors that must not be made again. Of an output that was shortened also its number.
 4. What is open: the next step, promises, questions without an answer.
 
 If the conversation begins with a summary, carry over everything in it that still holds.

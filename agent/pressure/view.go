@@ -76,7 +76,7 @@ func (e effect) shows(history []transcript.Message, i int) (m transcript.Message
 	if i < e.trimmed.Through {
 		limit = e.trimmed.View
 	}
-	return cutResults(m, limit), true
+	return cutResults(m, i+1, limit), true
 }
 
 // View returns what of a history requests hold: the newest summary that counts in place
@@ -97,9 +97,9 @@ func View(history []transcript.Message) []transcript.Message {
 	return view
 }
 
-// cutResults is m with its results of tools as they are shown: at most limit bytes of
-// each, or what the result says itself; 0: all.
-func cutResults(m transcript.Message, limit int) transcript.Message {
+// cutResults is m, message number n of the history, with its results of tools as they are
+// shown: at most limit bytes of each, or what the result says itself; 0: all.
+func cutResults(m transcript.Message, n, limit int) transcript.Message {
 	if m.Role != transcript.Tool {
 		return m
 	}
@@ -109,14 +109,14 @@ func cutResults(m transcript.Message, limit int) transcript.Message {
 		if !ok {
 			continue
 		}
-		n := shownBytes(res, limit)
-		if n >= len(res.Content) {
+		shown := shownBytes(res, limit)
+		if shown >= len(res.Content) {
 			continue
 		}
 		if parts == nil {
 			parts = append([]transcript.Part(nil), m.Parts...)
 		}
-		res.Content, res.View = cutMiddle(res.Content, n), 0
+		res.Content, res.View = cutMiddle(res.Content, n, shown), 0
 		parts[i] = res
 	}
 	if parts != nil {
@@ -137,12 +137,13 @@ func shownBytes(res transcript.ToolResult, limit int) int {
 	return n
 }
 
-// cutMiddle is s with its middle left out, in at most limit bytes and a line that says so.
-func cutMiddle(s string, limit int) string {
+// cutMiddle is s, the result that is message number n, with its middle left out: at most
+// limit bytes and a line that says so. By the number the tool read_output finds the rest.
+func cutMiddle(s string, n, limit int) string {
 	head := headOf(s, limit*2/3)
 	tail := tailOf(s, limit-len(head))
-	return fmt.Sprintf("%s\n[%d of %d bytes are left out here; ask for a smaller part where they matter]\n%s",
-		strings.TrimRight(head, "\n"), len(s)-len(head)-len(tail), len(s), tail)
+	return fmt.Sprintf("%s\n[output %d: bytes %d to %d of %d are left out here; read that part, or ask for less, where it matters]\n%s",
+		strings.TrimRight(head, "\n"), n, len(head), len(s)-len(tail), len(s), tail)
 }
 
 // headOf is the longest beginning of s of at most n bytes that ends between two characters.

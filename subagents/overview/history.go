@@ -33,17 +33,9 @@ type historyInput struct {
 }
 
 func (l *inspector) history(ctx context.Context, in historyInput, c tools.Call) (tools.Result, error) {
-	tree, err := l.Store.Tree(ctx, c.Session)
+	messages, id, err := l.messagesOf(ctx, in.Session, c)
 	if err != nil {
-		return tools.Result{}, l.readError(ctx, c, err)
-	}
-	id := sessionkeys.SessionID(cmp.Or(in.Session, string(c.Session)))
-	if !slices.ContainsFunc(tree, func(s sessions.Session) bool { return s.ID == id }) {
-		return tools.Result{}, tools.Errorf(tools.Permanent, "there is no such session among yours; sessions_list shows them")
-	}
-	messages, err := l.Store.Messages(ctx, id)
-	if err != nil {
-		return tools.Result{}, l.readError(ctx, c, err)
+		return tools.Result{}, err
 	}
 	first := max(in.Offset, 1)
 	if first > len(messages) {
@@ -58,6 +50,24 @@ func (l *inspector) history(ctx context.Context, in historyInput, c tools.Call) 
 		content += fmt.Sprintf("\n[messages %d to %d of %d; go on with offset %d]", first, last, len(messages), last+1)
 	}
 	return tools.Result{Content: content}, nil
+}
+
+// messagesOf reads the history of a session of the caller's own: the one that is named, or
+// the caller's.
+func (l *inspector) messagesOf(ctx context.Context, named string, c tools.Call) ([]transcript.Message, sessionkeys.SessionID, error) {
+	tree, err := l.Store.Tree(ctx, c.Session)
+	if err != nil {
+		return nil, "", l.readError(ctx, c, err)
+	}
+	id := sessionkeys.SessionID(cmp.Or(named, string(c.Session)))
+	if !slices.ContainsFunc(tree, func(s sessions.Session) bool { return s.ID == id }) {
+		return nil, "", tools.Errorf(tools.Permanent, "there is no such session among yours; sessions_list shows them")
+	}
+	messages, err := l.Store.Messages(ctx, id)
+	if err != nil {
+		return nil, "", l.readError(ctx, c, err)
+	}
+	return messages, id, nil
 }
 
 // transcribe writes out up to limit messages from number first on, as many as

@@ -1,6 +1,6 @@
 // Package overview is what an agent may know of its own session and of those
 // below it, and the tools that tell it. [New] makes session_status, agents_list,
-// sessions_list and sessions_history, all of category Read.
+// sessions_list, sessions_history and read_output, all of category Read.
 //
 // A session sees itself and its descendants. Any other is refused as one that
 // does not exist: it is looked for in the asking session's own tree only, so
@@ -21,7 +21,7 @@ import (
 
 // Names are the tools that New makes, in order.
 func Names() []string {
-	return []string{"session_status", "agents_list", "sessions_list", "sessions_history"}
+	return []string{"session_status", "agents_list", "sessions_list", "sessions_history", OutputName}
 }
 
 // Reader is where sessions are looked up; a sessions.Store with its queries is
@@ -51,6 +51,8 @@ type Options struct {
 	// Left returns what a session may still spend in a turn, in a line for the model;
 	// "" when nothing limits it. nil: not known.
 	Left func(ctx context.Context, s sessions.Session, turn string) (string, error)
+	// ResultBytes is how much of one result a request holds; 0: any number.
+	ResultBytes int
 	// Log hears why something could not be read: the model is only told that it
 	// could not. nil: nobody does.
 	Log *slog.Logger
@@ -165,7 +167,11 @@ func New(o Options) ([]tools.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []tools.Tool{status, agents, list, history}, nil
+	output, err := tools.New(OutputName, outputDoc, nil, l.output)
+	if err != nil {
+		return nil, err
+	}
+	return []tools.Tool{status, agents, list, history, output}, nil
 }
 
 type inspector struct{ Options }

@@ -100,6 +100,9 @@ func (x *exchange) run() {
 	prompt := &Prompt{ID: x.entry.ID, Protocol: p, Body: body}
 	refusal, _ := stage.Refused[Refusal](func() { x.s.parse(prompt) })
 	x.entry.Model, x.entry.Stream = prompt.Model, prompt.Stream
+	if refusal == nil {
+		refusal = prompt.judgeWindow(x.s.o.Window)
+	}
 	if refusal != nil {
 		x.refuse(refusal)
 		return

@@ -35,6 +35,7 @@ type Options struct {
 	MaxBill        int   // most entries kept; 0: 200,000
 	MaxRequests    int   // most requests recorded; 0: 256, negative: none
 	MaxRecorded    int64 // most bytes of bodies recorded; 0: 16 MiB
+	Window         int   // most tokens of a request and its answer; 0: any number
 	MinCacheTokens int   // shortest prefix that is cached; 0: 1024
 
 	// OnServed, if set, is called once for every request when nothing more

@@ -48,6 +48,7 @@ var (
 type Options struct {
 	Brain  model.Brain // nil: model.Echo
 	Prices map[string]model.Price
+	Window int // of every model, in tokens; 0: any number
 	// OpenAI makes the gateway speak Chat Completions to the model server.
 	OpenAI bool
 	// Networks are those of the environment; nil: Telegram alone. With Signal the test's
@@ -89,7 +90,7 @@ func Open(t testing.TB, o Options) *Env {
 	if o.Log == nil && len(o.Networks) > 0 {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil)) // for who must find out why it failed
 	}
-	h := &Env{Model: model.New(model.Options{Brain: o.Brain, Prices: o.Prices, MaxRequests: o.Keep}), Dir: t.TempDir(), t: t, o: o}
+	h := &Env{Model: model.New(model.Options{Brain: o.Brain, Prices: o.Prices, Window: o.Window, MaxRequests: o.Keep}), Dir: t.TempDir(), t: t, o: o}
 	if o.Webhook {
 		h.WebhookProxy = newWebhookProxy(t)
 	}

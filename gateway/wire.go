@@ -49,6 +49,7 @@ func (g *Gateway) wire() error {
 		if !slices.Contains(g.sets.Models, n) {
 			g.sets.Models = append(g.sets.Models, n)
 		}
+		g.noteWindow(n, cmp.Or(a.Window, llm.Lookup(m.Name()).Window))
 	}
 	var err error
 	if g.transcription, err = g.newTranscription(models); err != nil {
@@ -126,6 +127,16 @@ func (g *Gateway) ladder(agent string) pressure.Ladder {
 	}
 	info := llm.Lookup(a.Model.Name())
 	return g.cfg.Context.Ladder(cmp.Or(a.Window, info.Window), cmp.Or(a.MaxTokens, info.MaxOutput))
+}
+
+// noteWindow notes how many tokens a model takes: the fewest, where agents differ.
+func (g *Gateway) noteWindow(n ops.ModelName, tokens int) {
+	if g.sets.Windows == nil {
+		g.sets.Windows = map[ops.ModelName]int{}
+	}
+	if known, ok := g.sets.Windows[n]; !ok || tokens < known {
+		g.sets.Windows[n] = tokens
+	}
 }
 
 // warnWindows names the agents of whose model nobody knows how many tokens it takes: their

@@ -33,7 +33,7 @@ type Metrics struct {
 	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
 	toolCalls, overflows, compactions                     *prometheus.CounterVec
 	lost, ledgerErrors, tokensBefore, tokensAfter         prometheus.Counter
-	up, lastEvent, inFlight, waiting                      *prometheus.GaugeVec
+	windows, up, lastEvent, inFlight, waiting             *prometheus.GaugeVec
 	priceTable, compactedBefore, compactedAfter           prometheus.Gauge
 	compactedAt                                           prometheus.Gauge
 	sendTook, queueWait, turnTook, firstReply             *prometheus.HistogramVec
@@ -80,6 +80,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.unpriced = counter("llm_unpriced_requests_total", "Requests whose cost is understated or estimated.", "provider", "model", "reason")
 	m.overruns = counter("llm_overrun_usd_total", "Cost above what was reserved before the request: the provider did not keep to max_tokens.", "provider", "model")
 	m.priceTable = gauge("llm_price_table_timestamp_seconds", "Unix time of the newest price entry.").WithLabelValues()
+	m.windows = gauge("llm_context_window_tokens", "Tokens that a request to the model and its answer may have together, as the agents are configured; the smallest where they differ, 0 where no agent uses it.", "provider", "model")
 	m.compactions = counter("compactions_total", "Conversations made shorter for the model, by how; summary: a model was asked, trim: results of tools were cut.", "kind", "trigger", "outcome")
 	m.tokensBefore = counter("compaction_tokens_before_total", "Estimated tokens of the next request before each successful compaction, summed.").WithLabelValues()
 	m.tokensAfter = counter("compaction_tokens_after_total", "The same after it.").WithLabelValues()

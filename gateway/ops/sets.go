@@ -34,7 +34,8 @@ const (
 type LabelSets struct {
 	Channels []string
 	Models   []ModelName
-	Speech   []ModelName // those of Models that make words of voice notes, and do nothing else
+	Speech   []ModelName       // those of Models that make words of voice notes, and do nothing else
+	Windows  map[ModelName]int // how many tokens each of Models takes
 	Tools    []string
 	Depth    int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
 	Version  string
@@ -118,6 +119,7 @@ func (m *Metrics) startAtZero(s LabelSets) {
 		m.callTook.WithLabelValues(n.Provider, n.Model)
 		m.firstToken.WithLabelValues(n.Provider, n.Model)
 		m.overruns.WithLabelValues(n.Provider, n.Model)
+		m.windows.WithLabelValues(n.Provider, n.Model).Set(float64(s.Windows[n]))
 		for _, e := range errorTypes {
 			m.errors.WithLabelValues(n.Provider, n.Model, string(e))
 			m.retries.WithLabelValues(n.Provider, n.Model, string(e))

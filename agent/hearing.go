@@ -147,6 +147,15 @@ func turnStart(history []transcript.Message, turn string) int {
 	return len(history)
 }
 
+// turnPart is the history from the message on that opened the turn; all of it where that is
+// not there.
+func turnPart(history []transcript.Message, turn string) []transcript.Message {
+	if at := turnStart(history, turn); at < len(history) {
+		return history[at:]
+	}
+	return history
+}
+
 // maxWords is how many bytes of a transcript stand in the history.
 const maxWords = 64 << 10
 

@@ -167,7 +167,7 @@ func (f *failures) truncate(c *finishedCall) {
 func countFailures(history []transcript.Message, turn string) *failures {
 	f := &failures{row: map[string]int{}}
 	open := map[string]transcript.ToolCall{}
-	for _, m := range history {
+	for _, m := range turnPart(history, turn) {
 		if m.Role == transcript.Assistant {
 			clear(open)
 			if _, own := stepOf(turn, m.ID); own {

@@ -19,34 +19,38 @@ type effect struct {
 }
 
 // effectOf reads the overlays of a history. A summary counts until it is undone, and the
-// one before it then counts again.
+// one before it then counts again. It reads from the end, and no further than to the first
+// message that requests hold: what stands before that covers nothing behind it.
 func effectOf(history []transcript.Message) effect {
 	var e effect
-	var summaries []int
-	for i, m := range history {
-		o, ok := m.Overlay()
+	undone, trimmed := 0, false
+	for i := len(history) - 1; i >= e.from; i-- {
+		o, ok := history[i].Overlay()
 		if !ok {
 			continue
 		}
 		switch o.Kind {
 		case transcript.Summarised:
-			summaries = append(summaries, i)
+			if undone > 0 {
+				undone--
+			} else if len(e.summary.Parts) == 0 {
+				e.from = min(o.Through, len(history))
+				e.summary = transcript.Message{
+					ID: history[i].ID, Role: transcript.User, CreatedAt: history[i].CreatedAt,
+					Parts: []transcript.Part{transcript.Text{Text: frameSummary(o.Summary)}},
+				}
+			}
 		case transcript.Undone:
-			summaries = summaries[:max(0, len(summaries)-1)]
+			undone++
 		case transcript.Trimmed:
-			e.trimmed = o
+			if !trimmed {
+				e.trimmed, trimmed = o, true
+			}
 		case transcript.Excerpt:
-			e.without = [2]int{o.Through, i}
+			if e.without == [2]int{} {
+				e.without = [2]int{o.Through, i}
+			}
 		case transcript.NoSummary:
-		}
-	}
-	if n := len(summaries); n > 0 {
-		m := history[summaries[n-1]]
-		o, _ := m.Overlay()
-		e.from = min(o.Through, len(history))
-		e.summary = transcript.Message{
-			ID: m.ID, Role: transcript.User, CreatedAt: m.CreatedAt,
-			Parts: []transcript.Part{transcript.Text{Text: frameSummary(o.Summary)}},
 		}
 	}
 	return e

@@ -27,7 +27,7 @@ const (
 )
 
 type historyInput struct {
-	Session string `json:"session,omitempty" jsonschema:"id; this session when left out" maxLength:"64"`
+	Session string `json:"session,omitempty" jsonschema:"id; default: this one"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"first message, from 1" minimum:"1"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"default 20" minimum:"1" maximum:"100"`
 }

@@ -21,7 +21,7 @@ const (
 )
 
 type listInput struct {
-	Offset int `json:"offset,omitempty" jsonschema:"first one to show, from 1" minimum:"1"`
+	Offset int `json:"offset,omitempty" jsonschema:"first, from 1" minimum:"1"`
 	Limit  int `json:"limit,omitempty" jsonschema:"default 20" minimum:"1" maximum:"100"`
 }
 

@@ -30,14 +30,13 @@ const (
 type outputInput struct {
 	Output  int    `json:"output" minimum:"1"`
 	From    int    `json:"from,omitempty" jsonschema:"first byte" minimum:"0"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"show where this RE2 matches" maxLength:"1000"`
-	Session string `json:"session,omitempty" maxLength:"64"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"RE2 to search for"`
 }
 
 // output shows a part of a result, or where a pattern is found in it. Results are numbered
 // by their place in the history, which never changes; see sessions_history.
 func (l *inspector) output(ctx context.Context, in outputInput, c tools.Call) (tools.Result, error) {
-	messages, id, err := l.messagesOf(ctx, in.Session, c)
+	messages, _, err := l.messagesOf(ctx, "", c)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -45,9 +44,6 @@ func (l *inspector) output(ctx context.Context, in outputInput, c tools.Call) (t
 		return tools.Result{}, tools.Errorf(tools.Permanent, "no output has the number %d; the notice in a shortened output names its number", in.Output)
 	}
 	text, who := outputText(messages[in.Output-1])
-	if id != c.Session {
-		who += " in session " + string(id)
-	}
 	if in.From > 0 && in.From >= len(text) {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "output %d ends at byte %d", in.Output, len(text))
 	}

@@ -105,9 +105,9 @@ func TestReadOutput(t *testing.T) {
 			t.Errorf("%d bytes", len(got))
 		}
 	})
-	t.Run("reads a sub-agent's and says whose it is", func(t *testing.T) {
+	t.Run("says whose a short one is, and that it is all", func(t *testing.T) {
 		t.Parallel()
-		if got := must(t, o, "root", "read_output", `{"output": 3, "session": "a"}`); !strings.Contains(got, "What the tool view in session a said, untrusted") ||
+		if got := must(t, o, "a", "read_output", `{"output": 3}`); !strings.Contains(got, "What the tool view said, untrusted") ||
 			!strings.Contains(got, "\nshort\n") || !strings.HasSuffix(got, "\n[bytes 0 to 5 of 5: this is all]") {
 			t.Errorf("%q", got)
 		}
@@ -119,12 +119,11 @@ func TestReadOutput(t *testing.T) {
 		}
 	})
 	for args, want := range map[string]string{
-		`{"output": 1}`:                     "no output has the number 1;",
-		`{"output": 5}`:                     "no output has the number 5;",
-		`{"output": 0}`:                     "output",
-		`{"output": 3, "from": 10000000}`:   "output 3 ends at byte",
-		`{"output": 3, "pattern": "("}`:     "no regular expression",
-		`{"output": 3, "session": "other"}`: "no such session among yours",
+		`{"output": 1}`:                   "no output has the number 1;",
+		`{"output": 5}`:                   "no output has the number 5;",
+		`{"output": 0}`:                   "output",
+		`{"output": 3, "from": 10000000}`: "output 3 ends at byte",
+		`{"output": 3, "pattern": "("}`:   "no regular expression",
 	} {
 		if got, err := use(t, o, "root", "read_output", args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", args, got, err)

@@ -10,9 +10,9 @@ import (
 )
 
 type globInput struct {
-	Pattern string `json:"pattern" jsonschema:"like **/*.go or *.{yaml,yml}" minLength:"1" maxLength:"1000"`
+	Pattern string `json:"pattern" jsonschema:"like **/*.go or *.{yaml,yml}" minLength:"1"`
 	Path    string `json:"path,omitempty" jsonschema:"folder to search; default: the workspace"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"most files; default 200" minimum:"1" maximum:"1000"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"default 200" minimum:"1" maximum:"1000"`
 }
 
 const globLimit = 200

@@ -15,14 +15,14 @@ import (
 )
 
 type grepInput struct {
-	Pattern    string `json:"pattern" jsonschema:"RE2 regular expression" minLength:"1" maxLength:"1000"`
+	Pattern    string `json:"pattern" jsonschema:"RE2" minLength:"1"`
 	Path       string `json:"path,omitempty" jsonschema:"file or folder; default: the workspace"`
-	Include    string `json:"include,omitempty" jsonschema:"only files that match this glob" maxLength:"1000"`
+	Include    string `json:"include,omitempty" jsonschema:"only files that match this glob"`
 	IgnoreCase bool   `json:"ignore_case,omitempty"`
 	Literal    bool   `json:"literal,omitempty" jsonschema:"the pattern is plain text"`
 	FilesOnly  bool   `json:"files_only,omitempty" jsonschema:"names of matching files only"`
 	Context    int    `json:"context,omitempty" jsonschema:"lines around each match" minimum:"0" maximum:"20"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"most matches; default 100" minimum:"1" maximum:"1000"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"default 100" minimum:"1" maximum:"1000"`
 }
 
 const (

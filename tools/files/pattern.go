@@ -13,6 +13,9 @@ import (
 // With this the worst pattern of 1000 bytes and a path of 16 KiB take half a second.
 const maxCombinations = 100
 
+// maxPattern is how long a pattern may be, in bytes.
+const maxPattern = 1000
+
 // glob is a pattern that was checked: * and ? stay in one name, ** as a name stands
 // for any folders, [a-z] and [!a-z] for one character, {a,b} for either, and a
 // backslash takes the meaning of what follows.
@@ -25,6 +28,8 @@ func compileGlob(pattern string) (glob, error) {
 	switch {
 	case pattern == "":
 		return "", errors.New("the pattern is empty")
+	case len(pattern) > maxPattern:
+		return "", fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
 	case strings.HasPrefix(pattern, "/"), strings.HasPrefix(pattern, "../"), strings.Contains(pattern, "/../"):
 		return "", errors.New("the pattern must be relative to the folder; give the folder as path")
 	case !doublestar.ValidatePattern(pattern):

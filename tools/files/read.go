@@ -19,7 +19,7 @@ import (
 type readInput struct {
 	Path   string `json:"path"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line, from 1" minimum:"1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"most lines" minimum:"1"`
+	Limit  int    `json:"limit,omitempty" minimum:"1"`
 }
 
 type reader struct {

@@ -12,7 +12,7 @@ import (
 type viewInput struct {
 	Path   string `json:"path"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line, from 1" minimum:"1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"most lines; default 2000" minimum:"1" maximum:"10000"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"default 2000" minimum:"1" maximum:"10000"`
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 const MaxReach = 64 << 10
 
 const (
+	maxPattern      = 1000 // bytes
 	maxInstructions = 2000 // of a compiled pattern
 
 	// maxWork is the most instructions times bytes of one match. One takes 30 ns at worst,
@@ -35,6 +36,9 @@ type Options struct {
 
 // Compile compiles a pattern in the syntax of RE2. The error is for the model.
 func Compile(text string, o Options) (Pattern, error) {
+	if len(text) > maxPattern {
+		return Pattern{}, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
+	}
 	if o.Literal {
 		text = regexp.QuoteMeta(text)
 	}

@@ -28,7 +28,7 @@ func TestS5_5_AStopInTheMiddleOfTheStreamEndsTheTurnCleanly(t *testing.T) {
 	}{
 		{agent.ErrStopped, true, ""},
 		{fmt.Errorf("by /stop: %w", agent.ErrStopped), true, ""},
-		{agent.ErrTurnTimeout, false, "This took too long, so I stopped."},
+		{agent.ErrTurnTimeout, false, "half an ans\n\n(This took too long, so I stopped.)"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		reached := make(chan struct{})
@@ -41,8 +41,8 @@ func TestS5_5_AStopInTheMiddleOfTheStreamEndsTheTurnCleanly(t *testing.T) {
 		if o.Finish != transcript.Canceled || o.Silent != c.silent || o.Text != c.text || !errors.Is(c.cause, o.Err) {
 			t.Errorf("%v: %+v", c.cause, o)
 		}
-		if len(r.journal.messages) != 1 {
-			t.Errorf("%v: the half answer was stored: %+v", c.cause, r.journal.messages)
+		if ms := r.journal.messages; len(ms) != 2 || ms[1].Text() != "half an ans" {
+			t.Errorf("%v: the history is %+v", c.cause, ms)
 		}
 		e := r.journal.ledger()[0]
 		if e.State != costs.Interrupted || e.Usage.Source != costs.Estimated || e.Usage.Output != 3 || e.Amount == 0 || e.Upper < e.Amount || e.Outcome != "canceled" {

@@ -65,6 +65,7 @@ func (r *run) endCancelledIdle(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return r.fillOutcome(Outcome{}), fmt.Errorf("read history: %w", err)
 	}
+	r.acted = hasAnswer(history, r.turn.ID)
 	b := pendingCalls(history, r.turn)
 	return r.outcomeOr(r.endCancelled(ctx, nil, r.skippedResults(b.step, b.calls, resultCanceled, true)))
 }
@@ -86,14 +87,15 @@ func (r *take) endCancelled(ctx context.Context, a *attempt, rest []finishedCall
 		}
 		return nil, fmt.Errorf("turn left open: %w: %w", ErrHandover, cause)
 	}
-	o := Outcome{Finish: transcript.Canceled, Silent: true, Err: ErrStopped}
+	o, why := Outcome{Finish: transcript.Canceled, Silent: true, Err: ErrStopped}, transcript.Canceled
 	if errors.Is(cause, ErrTurnTimeout) {
-		o = Outcome{Finish: transcript.Canceled, Text: textTimeout, Err: ErrTurnTimeout}
+		o = Outcome{Finish: transcript.Canceled, Text: appendReason(a.shownWords(), textTimeout), Err: ErrTurnTimeout}
+		why = transcript.TimedOut
 	}
 	if a != nil {
 		a.response = nil // an answer that nobody gets is not announced
 	}
-	return r.finish(ctx, a, o, callMessages(rest), callEvents(rest)...)
+	return r.finishUnanswered(ctx, a, o, why, rest)
 }
 
 // endsTurn reports whether ctx ended for a reason that finishes the turn.

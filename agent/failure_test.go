@@ -70,14 +70,14 @@ func TestAnAnswerThatWasSeenIsNeverAskedForAgain(t *testing.T) {
 	r := newRig(t, nil, llmtest.Turn{llmtest.Text("12345678"), llmtest.Cut{}}, text("twice"))
 	r.loop.Retry = always
 	o := r.run(t, t.Context())
-	if o.Finish != transcript.Failed || !strings.HasPrefix(o.Text, "The answer broke off.") || r.model.Remaining() != 1 {
+	if o.Finish != transcript.Failed || !strings.HasPrefix(o.Text, "12345678\n\n(The answer broke off.") || r.model.Remaining() != 1 {
 		t.Errorf("%+v", o)
 	}
 	if e := r.journal.ledger()[0]; e.State != costs.Interrupted || e.Usage.Output != 2 || e.Usage.Input == 0 || e.Amount == 0 || e.Upper <= e.Amount {
 		t.Errorf("%+v", e)
 	}
-	if len(r.journal.messages) != 1 {
-		t.Errorf("%+v", r.journal.messages)
+	if ms := r.journal.messages; len(ms) != 2 || ms[1].Text() != "12345678" || ms[1].Finish().Reason != transcript.Failed {
+		t.Errorf("%+v", ms)
 	}
 }
 

@@ -59,10 +59,13 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w closin
 	}
 	o := Outcome{Finish: w.finish, Text: w.text, Err: cmp.Or(w.err, got.err)}
 	var ms []transcript.Message
-	if got.err == nil && got.response.Message.Text() != "" && got.response.Finish != transcript.Refusal {
+	switch words := got.shownWords(); {
+	case got.err == nil && got.response.Message.Text() != "" && got.response.Finish != transcript.Refusal:
 		m := resendable(r.storedAnswer(got.response.Message), "")
 		ms, o.Text = append(ms, m), appendNote(m.Text(), w.note)
-	} else if w.finish == transcript.MaxIterations {
+	case got.err != nil && words != "":
+		ms, o.Text = r.unfinished(got.attempt, transcript.Failed), appendReason(words, w.text)
+	case w.finish == transcript.MaxIterations:
 		ms = append(ms, r.storedAnswer(transcript.Message{
 			Parts: []transcript.Part{transcript.Text{Text: w.text}, transcript.Finish{Reason: w.finish, Time: r.Now()}},
 		}))

@@ -154,6 +154,7 @@ type take struct {
 	tries       int    // attempts made of the next one
 	abandoned   int    // of them, given up for a new message in this take
 	interrupted bool   // something is to join before the turn goes on
+	acted       bool   // an answer of the turn is in the history
 	minOutput   int    // output tokens that a call is worth making for
 	cost        costs.Amount
 	pictures    map[string][]byte // by their sums; nil: cannot be shown
@@ -235,6 +236,7 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 		case err != nil:
 			return r.fillOutcome(Outcome{}), fmt.Errorf("read history: %w", err)
 		}
+		r.acted = hasAnswer(history, r.turn.ID)
 		if r.turn.Compact != nil {
 			end, err := r.compact(ctx, history)
 			if end != nil || err != nil {

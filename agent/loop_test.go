@@ -101,12 +101,13 @@ func TestS5_7_ATurnThatUsedItsStepsIsWrappedUpWithoutTools(t *testing.T) {
 		name string
 		last llmtest.Turn
 		want string
+		kept string // "": want
 	}{
-		{"answered", text("as far as I got"), "as far as I got"},
-		{"asks for tools all the same", append(again, llmtest.Text("well")), "well"},
-		{"only asks for tools", again, "Stopped: maximum iteration limit reached."},
-		{"fails", llmtest.Turn{llmtest.Fail{Kind: llm.Auth}}, "Stopped: maximum iteration limit reached."},
-		{"is cut", llmtest.Turn{llmtest.Text("half"), llmtest.Cut{}}, "Stopped: maximum iteration limit reached."},
+		{"answered", text("as far as I got"), "as far as I got", ""},
+		{"asks for tools all the same", append(again, llmtest.Text("well")), "well", ""},
+		{"only asks for tools", again, "Stopped: maximum iteration limit reached.", ""},
+		{"fails", llmtest.Turn{llmtest.Fail{Kind: llm.Auth}}, "Stopped: maximum iteration limit reached.", ""},
+		{"is cut", llmtest.Turn{llmtest.Text("half"), llmtest.Cut{}}, "half\n\n(Stopped: maximum iteration limit reached.)", "half"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,8 +121,12 @@ func TestS5_7_ATurnThatUsedItsStepsIsWrappedUpWithoutTools(t *testing.T) {
 			if q.Choice != llm.None || len(q.Tools) != 1 || q.Messages[len(q.Messages)-1].Role != transcript.User {
 				t.Errorf("last request: %+v", q)
 			}
+			kept := c.want
+			if c.kept != "" {
+				kept = c.kept
+			}
 			last := r.journal.messages[len(r.journal.messages)-1]
-			if last.Role != transcript.Assistant || last.Text() != c.want || len(last.Calls()) != 0 || len(r.journal.messages) != 6 {
+			if last.Role != transcript.Assistant || last.Text() != kept || len(last.Calls()) != 0 || len(r.journal.messages) != 6 {
 				t.Errorf("history: %+v", r.journal.messages)
 			}
 			if !slices.Contains(r.types(), "error") || r.types()[len(r.types())-1] != "final" {

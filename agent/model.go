@@ -19,6 +19,7 @@ import (
 type attempt struct {
 	settlement costs.Settlement
 	response   *llm.Response // nil: it failed
+	words      string        // that were shown of it
 	err        *llm.Error
 	took       time.Duration
 	firstToken time.Duration
@@ -172,7 +173,8 @@ func (r *requester) asked(req llm.Request, upto int, tail []transcript.Message) 
 func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, received int) {
 	a = &attempt{}
 	began := r.Now()
-	defer func() { a.took = r.Now().Sub(began) }()
+	var shown strings.Builder
+	defer func() { a.took, a.words = r.Now().Sub(began), shown.String() }()
 	for ev, err := range r.turn.Model.Stream(ctx, req) {
 		if err != nil {
 			a.err = r.modelError(err, received)
@@ -183,6 +185,9 @@ func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, re
 			return a, received
 		}
 		n := r.forward(ev)
+		if ev.Type == llm.ContentDelta && r.purpose != costs.Summary {
+			shown.WriteString(ev.Text)
+		}
 		faultpoint.HitOn("agent.delta", ev.Text)
 		if received == 0 && n > 0 {
 			a.firstToken = max(r.Now().Sub(began), 1)

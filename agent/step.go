@@ -44,7 +44,7 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 		return batch{}, nil, err
 	}
 	faultpoint.Hit("agent.settle.after")
-	r.steps, r.tries = r.steps+1, 0
+	r.steps, r.tries, r.acted = r.steps+1, 0, true
 	r.announce(got.attempt, false)
 	b := callsOf(m, r.steps)
 	b.failures = countFailures(history, r.turn.ID)
@@ -144,7 +144,9 @@ func (r *run) endUnanswered(ctx context.Context, history []transcript.Message, g
 	if budget, ok := errors.AsType[*costs.BudgetError](got.err); ok {
 		return r.endOverBudget(ctx, history, budget)
 	}
-	return r.finish(ctx, got.attempt, failedOutcome(got.err), nil)
+	o := failedOutcome(got.err)
+	o.Text = appendReason(got.shownWords(), o.Text)
+	return r.finishUnanswered(ctx, got.attempt, o, transcript.Failed, nil)
 }
 
 // failedOutcome returns the outcome when err is why there is no answer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"parley/agent"
@@ -83,16 +84,21 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	s.advanceClock(e.At)
 	s.feedFor(ctx, s.script.joins.next[id])
 	said, answered := s.script.messages[transcript.MessageID{Turn: c.Turn, Kind: transcript.Answer, Step: c.Step}.String()]
+	half := answered && isHalf(said) && !s.script.wasRetried(id)
+	if half && !yield(llm.Event{Type: llm.ContentDelta, Text: said.Text()}, nil) {
+		return
+	}
 	switch {
 	case e.Outcome != outcomeOK && e.Outcome == string(llm.Canceled):
 		s.cancel(ctx, c.Turn)
 		yield(llm.Event{}, m.recordedError(e, false))
 	case e.Outcome != outcomeOK:
-		if e.Usage.Source == costs.Estimated && e.Usage.Output > 0 && !yield(llm.Event{Type: llm.ContentDelta, Text: "…"}, nil) {
+		began := e.Usage.Source == costs.Estimated && e.Usage.Output > 0
+		if !half && began && !yield(llm.Event{Type: llm.ThinkingDelta, Text: "…"}, nil) { // none of its words were kept
 			return
 		}
 		yield(llm.Event{}, m.recordedError(e, s.script.wasRetried(id)))
-	case !answered: // it was stopped while the last bytes came
+	case !answered || half: // it was stopped while the last bytes came
 		s.cancel(ctx, c.Turn)
 		yield(llm.Event{Type: llm.Complete, Response: &llm.Response{Usage: e.Usage, RequestID: e.RequestID}}, nil)
 	default:
@@ -114,6 +120,11 @@ func (m *model) recordedError(e costs.Entry, again bool) *llm.Error {
 		err.Sent, err.Usage = true, &usage
 	}
 	return err
+}
+
+// isHalf reports whether m is what was kept of an answer that did not come to its end.
+func isHalf(m transcript.Message) bool {
+	return slices.Contains([]transcript.FinishReason{transcript.Canceled, transcript.TimedOut, transcript.Failed}, m.Finish().Reason)
 }
 
 func finishOf(m transcript.Message) transcript.FinishReason {

@@ -28,6 +28,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"crash":     crash,
 	"handover":  handover,
 	"stop":      stop,
+	"half":      half,
 	"retry":     retried,
 	"budget":    budget,
 	"summary":   summary,
@@ -202,6 +203,42 @@ func stop(t *testing.T) []byte {
 	<-held
 	gw.Ask(gatewaytest.Ann, "/stop")
 	gw.Ask(gatewaytest.Ann, "thanks")
+	return oldest(t, gw)
+}
+
+// One answer is stopped in its middle, one after a tool and before its first word, and one
+// breaks off.
+func half(t *testing.T) []byte {
+	held := make(chan struct{})
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: quick, Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+		if strings.HasSuffix(p.LastText(), "look first") {
+			if len(p.Answering()) == 0 {
+				return model.Reply(model.Use("list_directory", map[string]string{"path": "."}))
+			}
+			close(held)
+			<-ctx.Done()
+		}
+		return model.Echo(ctx, p)
+	}})
+	gw := env.Start()
+	plan := func(kind model.FaultKind) {
+		if err := env.Model.Plan(model.Fault{Kind: kind, After: 8, Next: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ann := telegram.PrivateChat(gatewaytest.Ann)
+	plan(model.FaultSilentAfter)
+	env.Say(ann, gatewaytest.Ann, "once upon a time there was a story of many words")
+	env.Await("the answer to begin", func(b telegram.Book) bool { return len(b.Messages) > 0 })
+	gw.Ask(gatewaytest.Ann, "/stop")
+	gw.Ask(gatewaytest.Ann, "go on")
+	env.Say(ann, gatewaytest.Ann, "look first")
+	<-held
+	gw.Ask(gatewaytest.Ann, "/stop")
+	gw.Ask(gatewaytest.Ann, "go on")
+	plan(model.FaultCut)
+	gw.Ask(gatewaytest.Ann, "another time, with more words than before so that it is cut")
+	gw.Ask(gatewaytest.Ann, "go on")
 	return oldest(t, gw)
 }
 

@@ -70,7 +70,7 @@ func (m *turnNode) runJob(ctx context.Context, child sessions.Session, j job) (t
 	switch {
 	case err != nil:
 		return tools.Result{}, err
-	case ctx.Err() != nil && (t.Outcome == transcript.Canceled || t.Outcome == timedOut):
+	case ctx.Err() != nil && (t.Outcome == transcript.Canceled || t.Outcome == transcript.TimedOut):
 		return tools.Result{}, context.Cause(ctx) // with its parent: the loop has the words for that
 	}
 	return m.resultOf(ctx, child, t)

@@ -10,10 +10,6 @@ import (
 	"parley/transcript"
 )
 
-// timedOut is the outcome of a child's turn that took too long: by it a later
-// take can tell it from one that was stopped.
-const timedOut transcript.FinishReason = "timeout"
-
 // journal is a child's. Its turn always ends with words, so that they can be
 // read again, and a later task can follow them.
 type journal struct{ sessions.Journal }
@@ -22,8 +18,11 @@ var _ agent.Journal = (*journal)(nil)
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
 	e := sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.Now()}
-	if errors.Is(o.Err, agent.ErrTurnTimeout) {
-		e.Outcome = timedOut
+	if errors.Is(o.Err, agent.ErrTurnTimeout) { // a later take can tell it from one that was stopped
+		e.Outcome = transcript.TimedOut
+	}
+	if n := len(ms); n > 0 && ms[n-1].ID == closingID(j.Turn) { // it says less
+		ms = ms[:n-1]
 	}
 	if n := len(ms); n == 0 || ms[n-1].Role != transcript.Assistant {
 		text := o.Text

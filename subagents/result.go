@@ -70,7 +70,7 @@ func statusText(r transcript.FinishReason) string {
 		return StatusBudget
 	case transcript.MaxIterations:
 		return StatusMaxIterations
-	case timedOut:
+	case transcript.TimedOut:
 		return StatusTimeout
 	default:
 		return StatusError

@@ -462,6 +462,34 @@ func TestAChildHasNoMoreTimeThanItsParent(t *testing.T) {
 	})
 }
 
+// requirements D05, T05: what a child had half said is its parent's to read, and the child
+// itself knows of it in its next task.
+func TestWhatAChildHadHalfSaidIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, begun := range []llmtest.Turn{
+			{llmtest.Text("so far"), llmtest.Wait(nil)},
+			{llmtest.Wait(nil)}, // no words
+		} {
+			r := newRig(t, parent([]llmtest.Call{spawnCall("c1", "a")}, func(string, bool, llm.Request) llmtest.Turn { return begun }))
+			r.cfg.Timeout = 30 * time.Second
+			r.say("root")
+			if o, err := r.run(t.Context(), r.store); err != nil || o.Text != "end" {
+				t.Fatalf("%+v, %v", o, err)
+			}
+			f, words := told(t, r.results(r.turn.Session)[0].Content)
+			want := "This took too long, so I stopped."
+			if len(begun) > 1 {
+				want = "so far"
+			}
+			if f.Status != subagents.StatusTimeout || !strings.Contains(words, want) {
+				t.Errorf("status %q, the parent reads %q, want %q", f.Status, words, want)
+			}
+			r.sound()
+		}
+	})
+}
+
 // Whoever goes on with a child does not give it its time anew.
 func TestAChildsTimeGoesOnOverATakeOver(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 //	<turn>#<step>.<index>            the result of one of the answer's calls
 //	<turn>#voice.<index>[.<reason>]  what a voice note became: its words, or why it has none
 //	<turn>#overlay.<index>           what changed what later requests hold
-//	<turn>#end                       the words at the end of a turn that has none of a model
+//	<turn>#end                       what closes a turn that has no answer of a model
 //
 // where a turn is any text that is not empty, numbers have no sign and no leading
 // zeros, and a reason is letters a to z and "_". Every id has one meaning, whatever the

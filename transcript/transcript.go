@@ -194,6 +194,7 @@ const (
 	Stopped          FinishReason = "stopped"
 	Done             FinishReason = "done"
 	Failed           FinishReason = "error"
+	TimedOut         FinishReason = "timeout" // of an answer, or of a sub-agent's turn
 )
 
 // Text joins the text parts of m with a newline and trims the ends: what a

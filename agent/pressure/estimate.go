@@ -72,7 +72,7 @@ func GuessSystem(req llm.Request) int64 {
 func GuessMessages(ms []transcript.Message) (tokens int64) {
 	for i, m := range ms {
 		if _, ok := m.Overlay(); !ok {
-			tokens += guess(cutResults(m, i+1, 0))
+			tokens += guess(withEnding(cutResults(m, i+1, 0)))
 		}
 	}
 	return tokens

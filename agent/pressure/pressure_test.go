@@ -379,6 +379,44 @@ func TestView(t *testing.T) {
 	})
 }
 
+// requirements D05, L07
+func TestViewSaysThatAnAnswerWasNotFinished(t *testing.T) {
+	t.Parallel()
+	const words = "It is"
+	for _, c := range []struct {
+		id     string
+		reason transcript.FinishReason
+		words  string
+		want   string
+	}{
+		{"t#1", transcript.Canceled, words, "It is\n\n[stopped by the user before it was finished]"},
+		{"t#1", transcript.TimedOut, words, "It is\n\n[stopped before it was finished: the time limit was reached]"},
+		{"t#1", transcript.Failed, words, "It is\n\n[broke off before it was finished: the model failed]"},
+		{"t#end", transcript.Canceled, "", "[stopped by the user before it was finished]"},
+		{"t#end", transcript.Canceled, "(stopped)", "(stopped)"}, // parley's own words
+		{"t#1", transcript.EndTurn, words, words},
+		{"t#1", transcript.MaxTokens, words, words},
+	} {
+		var parts []transcript.Part
+		if c.words != "" {
+			parts = append(parts, transcript.Text{Text: c.words + " \n"})
+		}
+		m := transcript.Message{ID: c.id, Role: transcript.Assistant, Parts: append(parts, transcript.Finish{Reason: c.reason})}
+		got := pressure.View([]transcript.Message{m})
+		if len(got) != 1 || got[0].Text() != c.want || got[0].Finish() != m.Finish() {
+			t.Errorf("%s, %s: %+v, want %q", c.id, c.reason, got, c.want)
+		}
+		plain := transcript.Message{Role: transcript.Assistant, Parts: []transcript.Part{transcript.Text{Text: c.want}}}
+		if c.reason != transcript.EndTurn && c.reason != transcript.MaxTokens && c.words != "(stopped)" &&
+			pressure.GuessMessages([]transcript.Message{m}) != pressure.GuessMessages([]transcript.Message{plain}) {
+			t.Errorf("%s, %s: the estimate is of another text", c.id, c.reason)
+		}
+		if m.Text() != c.words {
+			t.Errorf("%s: the history itself was changed: %+v", c.id, m)
+		}
+	}
+}
+
 // TestViewsOfRandomHistories is requirements TX22: whatever was summarised, cut and undone, in
 // a view each result has its call and each call its result, and it only grows at its end.
 func TestViewsOfRandomHistories(t *testing.T) {

@@ -80,12 +80,12 @@ func (e effect) shows(history []transcript.Message, i int) (m transcript.Message
 	if i < e.trimmed.Through {
 		limit = e.trimmed.View
 	}
-	return cutResults(m, i+1, limit), true
+	return withEnding(cutResults(m, i+1, limit)), true
 }
 
 // View returns what of a history requests hold: the newest summary that counts in place
-// of the messages that it stands for, results of tools cut to what is shown of them, and
-// no overlays. The history itself is not changed. While a history only grows by messages
+// of the messages that it stands for, results of tools cut to what is shown of them, why
+// an answer has no end behind its words, and no overlays. The history itself is not changed. While a history only grows by messages
 // that are no overlays, its view only grows at the end.
 func View(history []transcript.Message) []transcript.Message {
 	e := effectOf(history)

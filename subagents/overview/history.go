@@ -106,6 +106,10 @@ func plainText(m transcript.Message) string {
 				kind = "error of "
 			}
 			lines = append(lines, kind+toolName(p.Name)+": "+tools.Truncate(strings.TrimSpace(p.Content), maxOutput))
+		case transcript.Finish:
+			if p.Reason == transcript.Canceled || p.Reason == transcript.TimedOut || p.Reason == transcript.Failed {
+				lines = append(lines, "[not finished: "+string(p.Reason)+"]")
+			}
 		case transcript.Binary, transcript.ImageURL:
 			lines = append(lines, "[an attachment]")
 		}

@@ -307,23 +307,69 @@ func TestCallsWithoutIdsOfTheirOwnGetThem(t *testing.T) {
 	}
 }
 
-func TestACallThatTheLengthLimitCutDoesNotRun(t *testing.T) {
+// B06, docs/decisions/0063: the reason why an answer ended decides whether its calls are run.
+func TestWhyAnAnswerEndedDecidesWhetherItsCallsAreRun(t *testing.T) {
 	t.Parallel()
-	var ran atomic.Int64
-	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, counted(&ran, echo))), text("ok"))
-	r.journal.add([]transcript.Message{{
-		ID: "t1#1", Role: transcript.Assistant, Parts: []transcript.Part{
-			transcript.ToolCall{ID: "c1", Name: "echo", Input: "{}", Finished: true},
-			transcript.ToolCall{ID: "c2", Name: "echo", Input: "{}"},
-			transcript.Finish{Reason: transcript.MaxTokens},
-		},
-	}})
-	r.turn.Steps = 1
-	r.run(t, t.Context())
-	wantResult(t, r.journal.results()[0], "c1", "echo", false)
-	wantResult(t, r.journal.results()[1], "c2", "was not run", true)
-	if ran.Load() != 1 {
-		t.Errorf("ran %d times", ran.Load())
+	for _, c := range []struct {
+		why    transcript.FinishReason
+		ran    int64
+		finish transcript.FinishReason // of the turn
+	}{
+		{transcript.ToolUse, 2, transcript.EndTurn},
+		{transcript.EndTurn, 2, transcript.EndTurn},
+		{llm.PauseTurn, 2, transcript.EndTurn},
+		{transcript.MaxTokens, 2, transcript.EndTurn},
+		{transcript.ContextLimit, 2, transcript.EndTurn},
+		{transcript.Refusal, 0, transcript.Refusal},
+		{"something new", 0, transcript.EndTurn},
+	} {
+		var ran atomic.Int64
+		r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))), llmtest.Turn{
+			llmtest.Text("I look."),
+			llmtest.Call{ID: "c1", Name: "echo", Input: `{"text":"a"}`},
+			llmtest.Call{ID: "c2", Name: "echo", Input: `{"text":"b"}`},
+			llmtest.Finish(c.why),
+		}, text("next"))
+		o := r.run(t, t.Context())
+		if o.Finish != c.finish || ran.Load() != c.ran || (o.Text == "next") != (c.ran > 0) {
+			t.Errorf("%s: ran %d, %+v", c.why, ran.Load(), o)
+		}
+		if c.ran == 0 { // the session is usable, and no call waits for a result
+			if got := said(r.goOn(t)); !slices.Equal(got, []string{"user: hello", "assistant: I look.", "user: go on"}) {
+				t.Errorf("%s: the next request %q", c.why, got)
+			}
+		}
+	}
+	// A tool that the model says it uses, and does not: the turn ends.
+	r := newRig(t, nil, llmtest.Turn{llmtest.Text("I look."), llmtest.Finish(transcript.ToolUse)})
+	if o := r.run(t, t.Context()); o.Finish != transcript.EndTurn || o.Text != "I look." {
+		t.Errorf("%+v", o)
+	}
+}
+
+// B06: no half call is run.
+func TestACallThatALimitCutDoesNotRun(t *testing.T) {
+	t.Parallel()
+	whole := transcript.ToolCall{ID: "c1", Name: "echo", Input: "{}", Finished: true}
+	for name, last := range map[string][]transcript.Part{
+		"":                                   {transcript.ToolCall{ID: "c2", Name: "echo", Input: `{"text":`}},
+		"said to be whole":                   {transcript.ToolCall{ID: "c2", Name: "echo", Input: `{"text":`, Finished: true}},
+		"whose arguments were about to come": {transcript.ToolCall{ID: "c2", Name: "echo", Input: `{}`, Finished: true}},
+	} {
+		for _, why := range []transcript.FinishReason{transcript.MaxTokens, transcript.ContextLimit} {
+			var ran atomic.Int64
+			r := newRig(t, setOf(t, tool(t, "echo", tools.Read, counted(&ran, echo))), text("ok"))
+			r.journal.add([]transcript.Message{{
+				ID: "t1#1", Role: transcript.Assistant, Parts: append(append([]transcript.Part{whole}, last...), transcript.Finish{Reason: why}),
+			}})
+			r.turn.Steps = 1
+			r.run(t, t.Context())
+			wantResult(t, r.journal.results()[0], "c1", "echo", false)
+			wantResult(t, r.journal.results()[1], "c2", "reached the output limit inside this call; it was not run", true)
+			if ran.Load() != 1 {
+				t.Errorf("a call %s, %s: ran %d times", name, why, ran.Load())
+			}
+		}
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 	"parley/transcript"
 )
 
-// goOn runs another turn on the same history, and returns what the model was asked.
-func (r *fixture) goOn(t *testing.T, words string) llm.Request {
+// goOn runs another turn on the same history, of "go on", and returns what the model was asked.
+func (r *fixture) goOn(t *testing.T) llm.Request {
 	t.Helper()
-	r.journal.add([]transcript.Message{{ID: "t2-user", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: words}}}})
+	r.journal.add([]transcript.Message{{ID: "t2-user", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "go on"}}}})
 	r.journal.finished, r.journal.steps, r.journal.tries = nil, 0, 0
 	r.turn.ID, r.turn.Steps, r.turn.Tries = "t2", 0, 0
 	o, err := r.loop.Run(t.Context(), r.turn, r.emit)
@@ -125,7 +125,7 @@ func TestAHalfAnswerIsKeptAndTheNextTurnKnowsOfIt(t *testing.T) {
 				t.Errorf("the history ends with %+v", last)
 			}
 			before := agent.RequestMessages(r.journal.messages)
-			sent := r.goOn(t, "go on")
+			sent := r.goOn(t)
 			want := append(append([]string{"user: hello"}, c.said...), "user: go on")
 			if d := cmp.Diff(want, said(sent)); d != "" {
 				t.Errorf("the next request (-want +got):\n%s", d)
@@ -157,7 +157,7 @@ func TestAnAnswerWhoseCallsWereCancelledIsMarked(t *testing.T) {
 		if last.Role != transcript.Assistant || last.Finish().Reason != transcript.Canceled || len(r.journal.results()) != 2 {
 			t.Errorf("%d ran: %+v", k, last)
 		}
-		if got := strings.Join(said(r.goOn(t, "go on")), "; "); got != "user: hello; assistant: ; assistant: [stopped by the user before it was finished]; user: go on" {
+		if got := strings.Join(said(r.goOn(t)), "; "); got != "user: hello; assistant: ; assistant: [stopped by the user before it was finished]; user: go on" {
 			t.Errorf("%d ran: %s", k, got)
 		}
 	}
@@ -170,7 +170,7 @@ func TestAnAnswerThatWasStoppedAtItsLastByteIsHalf(t *testing.T) {
 	r := newRig(t, nil, text("whole"), text("next"))
 	r.loop.Prices = pricesThen{func() { cancel(agent.ErrStopped) }}
 	r.run(t, ctx)
-	if got := said(r.goOn(t, "go on")); len(got) != 3 || got[1] != "assistant: whole\n\n[stopped by the user before it was finished]" {
+	if got := said(r.goOn(t)); len(got) != 3 || got[1] != "assistant: whole\n\n[stopped by the user before it was finished]" {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ type batch struct {
 type call struct {
 	transcript.ToolCall
 	index     int  // its place among the calls of the answer
-	truncated bool // the answer ended before the call was complete
+	truncated bool // the answer was cut before the call was surely complete
 }
 
 func (b batch) isEmpty() bool { return len(b.calls) == 0 }
@@ -80,15 +81,31 @@ func pendingCalls(history []transcript.Message, t Turn) batch {
 
 // callsOf returns all calls of an answer.
 func callsOf(answer transcript.Message, step int) batch {
-	short := slices.ContainsFunc(answer.Parts, func(p transcript.Part) bool {
-		f, ok := p.(transcript.Finish)
-		return ok && f.Reason == transcript.MaxTokens
-	})
+	why := answer.Finish().Reason
+	short := why == transcript.MaxTokens || why == transcript.ContextLimit
 	b := batch{step: step, text: answer.Text()}
 	for i, c := range answer.Calls() {
-		b.calls = append(b.calls, call{c, i, short && !c.Finished})
+		b.calls = append(b.calls, call{c, i, short && !isWhole(answer, c)})
 	}
 	return b
+}
+
+// isWhole reports whether the call c of an answer that was cut surely stands before the
+// cut. The last one may not if it has no arguments: they may have been about to come.
+func isWhole(answer transcript.Message, c transcript.ToolCall) bool {
+	if !c.Finished || !json.Valid([]byte(c.Input)) {
+		return false
+	}
+	for _, p := range slices.Backward(answer.Parts) {
+		switch p := p.(type) {
+		case transcript.Finish:
+		case transcript.ToolCall:
+			return p.ID != c.ID || strings.Trim(c.Input, " {}") != ""
+		default:
+			return true
+		}
+	}
+	return true
 }
 
 // dedupeCallIDs gives the calls of an answer ids that differ, where the provider's

@@ -34,8 +34,7 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 	}
 	resp := got.response
 	m := r.storedAnswer(r.withSize(resp))
-	goesOn := len(m.Calls()) > 0 && resp.Finish != transcript.Refusal || resp.Finish == llm.PauseTurn
-	if !goesOn {
+	if !goesOn(resp.Finish, m) {
 		end, err := r.finishAnswered(ctx, got.attempt, m)
 		return batch{}, end, err
 	}
@@ -49,6 +48,22 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 	b := callsOf(m, r.steps)
 	b.failures = countFailures(history, r.turn.ID)
 	return b, nil, nil
+}
+
+// goesOn reports whether a turn goes on after the answer m: its calls are to be run, or the
+// model goes on with it itself. Calls beside any other reason are not run. (B06;
+// docs/decisions/0063)
+func goesOn(why transcript.FinishReason, m transcript.Message) bool {
+	switch why {
+	case llm.PauseTurn:
+		return true
+	case transcript.ToolUse,
+		transcript.EndTurn,                            // what many servers say beside calls
+		transcript.MaxTokens, transcript.ContextLimit: // the calls before the cut are whole
+		return len(m.Calls()) > 0
+	default:
+		return false
+	}
 }
 
 // isTooLong reports whether the provider refused a request because it does not fit into

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -98,7 +99,7 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 				return nil, err
 			}
 			return r.endCancelled(ctx, nil, all)
-		case f.done != nil:
+		case f.done != nil && !errors.Is(context.Cause(ctx), ErrStopped):
 			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultSkipped, false)
 			if err != nil {
 				return nil, err

@@ -98,6 +98,24 @@ func TestADoneToolEndsTheTurnAndTheRestOfItsBatchIsAnswered(t *testing.T) {
 	}
 }
 
+// What a person stops has no answer, also when its last tool says that it is done.
+func TestAStopInADoneToolEndsTheTurnAsStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := func(context.Context, input, tools.Call) (tools.Result, error) {
+		cancel(agent.ErrStopped)
+		return tools.Result{Content: "finished", Done: true}, nil
+	}
+	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo), tool(t, "done", tools.Read, done)),
+		calls(llmtest.Call{ID: "c1", Name: "done"}, llmtest.Call{ID: "c2", Name: "echo"}), text("next"))
+	if o := r.run(t, ctx); o.Finish != transcript.Canceled || !o.Silent {
+		t.Errorf("%+v", o)
+	}
+	wantResult(t, r.journal.results()[0], "c1", "finished", false)
+	wantResult(t, r.journal.results()[1], "c2", "Tool execution canceled by user", true)
+	r.goOn(t)
+}
+
 func gate(verdicts map[string]tools.Verdict) tools.Gate {
 	return func(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) { return verdicts[c.ID], nil }
 }

@@ -25,7 +25,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			m := g.agents[name].Model
 			return recording.Agent{
 				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(g.cfg)[m.Provider()], Prompt: a.Prompt,
-				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools,
+				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
 			}, true
 		},
 		Subagents: func() recording.Setup {

@@ -19,7 +19,7 @@ import (
 func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]worker.Agent, error) {
 	g := &Gateway{cfg: settings.Config{Agents: map[string]settings.AgentConfig{}, Subagents: setup.Subagents}, agents: map[string]worker.Agent{}}
 	for name, a := range setup.Agents {
-		g.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools}
+		g.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools, DoneTool: a.DoneTool}
 		g.agents[name] = worker.Agent{
 			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Window: a.Window, SeesPictures: true, // what it was shown, the recording says
 			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
@@ -29,12 +29,5 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 	if err != nil {
 		return nil, fmt.Errorf("make the tools for the replay: %w", err)
 	}
-	for name, a := range g.agents {
-		a.Tools = all
-		if named := g.cfg.Agents[name].Tools; named != nil {
-			a.Tools = all.Only(named...)
-		}
-		g.agents[name] = a
-	}
-	return g.agents, nil
+	return g.agents, g.shareTools(all)
 }

@@ -30,10 +30,26 @@ func (g *Gateway) attachTools(store sessions.Store, handler *commands.Handler) e
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
+	return g.shareTools(all)
+}
+
+// shareTools gives each agent those of all that its configuration names, and the tool that
+// ends a turn if it asks for it.
+func (g *Gateway) shareTools(all *tools.Set) error {
+	done, err := tools.NewDone()
+	if err != nil {
+		return fmt.Errorf("make the tools: %w", err)
+	}
 	for name, a := range g.agents {
+		c := g.cfg.Agents[name]
 		a.Tools = all
-		if named := g.cfg.Agents[name].Tools; named != nil {
-			a.Tools = all.Only(named...)
+		if c.Tools != nil {
+			a.Tools = all.Only(c.Tools...)
+		}
+		if c.DoneTool {
+			if a.Tools, err = a.Tools.With(done); err != nil {
+				return fmt.Errorf("make the tools of agent %s: %w", name, err)
+			}
 		}
 		g.agents[name] = a
 	}

@@ -29,6 +29,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"handover":  handover,
 	"stop":      stop,
 	"half":      half,
+	"done":      done,
 	"retry":     retried,
 	"budget":    budget,
 	"summary":   summary,
@@ -87,6 +88,25 @@ func files(t *testing.T) []byte {
 	gw.Env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "a file, please")
 	gw.NextDelivered()
 	gw.NextDelivered()
+	return oldest(t, gw)
+}
+
+// A turn ends with the tool for that, and a sub-agent's does.
+func done(t *testing.T) []byte {
+	offer := func(c *settings.Config) {
+		quick(c)
+		a := c.Agents["main"]
+		a.DoneTool = true
+		c.Agents["main"] = a
+	}
+	gw := gatewaytest.Open(t, gatewaytest.Options{Change: offer, Brain: model.Scripted(
+		model.Reply(model.Use("sessions_spawn", map[string]string{"task": "count them"})),
+		model.Reply(model.Use("done", map[string]string{"message": "There are three."}), model.Use("list_directory", map[string]string{"path": "."})),
+		model.Reply(model.Say("There are three of them."), model.Use("done", map[string]string{})),
+		model.Reply(model.Say("You are welcome.")),
+	)}).Start()
+	gw.Ask(gatewaytest.Ann, "how many?")
+	gw.Ask(gatewaytest.Ann, "thanks")
 	return oldest(t, gw)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,12 +30,14 @@ var (
 	_ tools.Checker   = recordedTool{}
 )
 
-// replaceTools is set with every tool replaced, but for those that start sub-agents:
-// what these do is compared itself.
+// replaceTools is set with every tool replaced, but for those that start sub-agents,
+// as what these do is compared itself, and for the one that ends a turn, which does nothing
+// else.
 func (s *player) replaceTools(set *tools.Set) *tools.Set {
 	var all []tools.Tool
+	kept := []string{subagents.SpawnName, subagents.SendName, tools.DoneName}
 	for _, name := range set.Names() {
-		if t, ok := set.Lookup(name); ok && name != subagents.SpawnName && name != subagents.SendName {
+		if t, ok := set.Lookup(name); ok && !slices.Contains(kept, name) {
 			all = append(all, recordedTool{t, s})
 		}
 	}

@@ -30,6 +30,8 @@ var leaf = []string{"sessions_list", "sessions_history", SpawnName, SendName}
 // made by this. (TX14)
 func (c Config) permits(tool string, depth, maxDepth int) bool {
 	switch {
+	case tool == tools.DoneName: // it ends the child's own turn, and nothing else
+		return true
 	case !slices.Contains(c.Tools, tool) && !slices.Contains(c.AlsoAllow, tool):
 		return false
 	case slices.Contains(c.Deny, tool), slices.Contains(sending, tool):

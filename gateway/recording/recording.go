@@ -90,6 +90,7 @@ type Agent struct {
 	MaxTok   int      `json:"max_tokens"`
 	Window   int      `json:"window,omitempty"`
 	Tools    []string `json:"tools"` // null: all
+	DoneTool bool     `json:"done_tool,omitempty"`
 }
 
 // Price is what a model cost at the export.

@@ -24,6 +24,9 @@ type AgentConfig struct {
 	// Tools are the tools the agent has. Default: all built-in ones. An empty
 	// list is none.
 	Tools []string `yaml:"tools"`
+	// DoneTool offers the tool done besides, to the agent and to sub-agents that it
+	// starts: its message ends a turn.
+	DoneTool bool `yaml:"done_tool"`
 }
 
 // When an agent is shown pictures.

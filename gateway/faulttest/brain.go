@@ -79,12 +79,15 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 	return model.Reply(model.Say(strings.Join(append(said, end), " ")))
 }
 
-// isNotice reports whether text is words of the gateway's own: neither an answer nor
-// a part of one.
+// isNotice reports whether text is words of the gateway's own, neither an answer nor a part
+// of one, or a part with the gateway's words behind it about why there is no more.
 func isNotice(text string) bool {
 	text = strings.TrimPrefix(text, repeatMark)
-	return text != "" && !strings.HasPrefix(text, "answer")
+	return text != "" && !strings.HasPrefix(text, "answer") || unfinished.MatchString(text)
 }
+
+// unfinished finds the reason behind an answer that did not come to its end.
+var unfinished = regexp.MustCompile(`\n\n\((?:The answer broke off\. |This took too long, )[^()]+\)$`)
 
 // hasRepeatMark reports whether the text says that it may have been seen before.
 func hasRepeatMark(text string) bool { return strings.HasPrefix(text, repeatMark) }

@@ -100,7 +100,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 		}
 		of := answerIn.FindStringSubmatch(m.Text())
 		switch {
-		case of == nil && isNotice(m.Text()):
+		case of == nil && isNotice(m.Text()) || unfinished.MatchString(m.Text()):
 			if tag := asked[[2]int64{m.ChatID, m.ReplyTo}]; tag != "" {
 				told[tag] = true
 			} else {

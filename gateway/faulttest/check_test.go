@@ -152,6 +152,10 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			v := &b.Telegram.Messages[0].Versions[0]
 			v.Text = strings.TrimSuffix(v.Text, " "+end)
 		}, Half},
+		"an answer without its end, and with the reason": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			v := &b.Telegram.Messages[0].Versions[0]
+			v.Text = strings.TrimSuffix(v.Text, " "+end) + "\n\n(The answer broke off. I could not reach the model. Please try again later.)"
+		}, ""},
 		"a preview beside the answer": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.repeat("", time.Second)
 			b.Telegram.Messages[6].Versions[0].Text = "answer"

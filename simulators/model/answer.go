@@ -74,6 +74,8 @@ type Block struct {
 	// either in Responses; empty: made by the server. It must come back
 	// unaltered.
 	Signature string
+
+	hidden int // bytes of thinking that the request does not want to see
 }
 
 // Say returns a block of text.

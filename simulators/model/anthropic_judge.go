@@ -103,17 +103,20 @@ func (p *Prompt) nameResult(i int, id, name string) {
 	}
 }
 
-// checkUnaltered holds thinking to what was issued, byte for byte; and, while
-// thinking is on, the last message of the model to the thinking that came
-// before its calls.
+// checkUnaltered holds thinking to what was issued, byte for byte, and, where the model
+// binds it, to what it was issued behind; and, while thinking is on, the last message of the
+// model to the thinking that came before its calls.
 func (s *Server) checkUnaltered(p *Prompt, all [][]anthropicBlock) {
-	last := -1
+	last, before := -1, "" // the signature of the thinking before
 	for i, blocks := range all {
 		if p.Messages[i].Role == Assistant {
 			last = i
 		}
+		at := p.starts[i]
 		for j := range blocks {
-			switch b := &blocks[j]; b.Type {
+			b := &blocks[j]
+			signature := b.Signature
+			switch b.Type {
 			case "thinking":
 				if b.Signature == "" {
 					panic(invalid(pathf("messages.%d.content.%d.thinking.signature: Field required", i, j)))
@@ -125,10 +128,17 @@ func (s *Server) checkUnaltered(p *Prompt, all [][]anthropicBlock) {
 				if !s.seals.validRedacted(b.Data) {
 					panic(invalid(pathf("messages.%d.content.%d: Invalid `data` in `redacted_thinking` block", i, j)))
 				}
+				signature = b.Data
+			default:
+				continue
 			}
+			if p.bound && b.Type == "thinking" {
+				p.checkBinding(i, j, at+j, b.Signature, before)
+			}
+			before = signature
 		}
 	}
-	if last < 0 || !p.Thinking {
+	if last < 0 || !p.strict {
 		return
 	}
 	first := all[last][0].Type

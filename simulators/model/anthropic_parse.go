@@ -88,6 +88,8 @@ func (s *Server) parseAnthropic(p *Prompt) {
 		panic(invalid("messages: at least one message is required"))
 	case q.Temperature != nil && (*q.Temperature < 0 || *q.Temperature > 1):
 		panic(invalid("temperature: range: 0..1"))
+	case q.TopP != nil && (*q.TopP < 0 || *q.TopP > 1):
+		panic(invalid("top_p: range: 0..1"))
 	}
 	p.MaxTokens = *q.MaxTokens
 	p.anthropicTools(&q)
@@ -154,21 +156,67 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) {
 	p.Choice = Choice{Mode: mode, Name: c.Name, OnlyOne: c.OnlyOne}
 }
 
+type anthropicThinking struct {
+	Type    string          `json:"type"`
+	Budget  *int            `json:"budget_tokens"`
+	Display *string         `json:"display"`
+	Binding json.RawMessage `json:"block_binding"`
+}
+
+// anthropicThinking judges whether and how the model is to think, and what excludes it.
 func (p *Prompt) anthropicThinking(q *anthropicRequest) {
-	if !hasValue(q.Thinking) {
-		return
+	var t anthropicThinking
+	if hasValue(q.Thinking) {
+		if unknown, err := decode(q.Thinking, &t); err != nil {
+			panic(invalid("thinking: Input should be a valid dictionary"))
+		} else if unknown != "" {
+			panic(invalid(pathf("thinking.%s.%s: Extra inputs are not permitted", t.Type, unknown)))
+		}
+		p.judgeThinkingForm(&t)
 	}
-	var t struct {
-		Type   string `json:"type"`
-		Budget *int   `json:"budget_tokens"`
+	var output struct {
+		Effort string `json:"effort"`
 	}
-	if json.Unmarshal(q.Thinking, &t) != nil {
-		panic(invalid("thinking: Input should be a valid dictionary"))
+	if hasValue(q.OutputConfig) && json.Unmarshal(q.OutputConfig, &output) != nil {
+		panic(invalid("output_config: Input should be a valid dictionary"))
 	}
+	rules, known := longestPrefix(claudes, p.Model)
+	if known {
+		rules.judgeEffort(output.Effort)
+		rules.judgeThinking(t.Type, output.Effort)
+	}
+	p.manual = t.Type == "enabled"
+	p.Thinking = p.manual || t.Type == "adaptive" || t.Type == "" && rules.unasked
+	p.strict = p.manual || p.Thinking && !known
+	p.bound = rules.bound
+	if omitted := "omitted"; p.display == nil && known && !rules.sampling { // as of Claude 4.7
+		p.display = &omitted
+	}
+	p.settings = t.Type + " " + output.Effort
+	if t.Type == "adaptive" && rules.unasked { // as if it was not there
+		p.settings = " " + output.Effort
+	}
+	if p.manual {
+		p.settings += " " + pathf("%d", *t.Budget)
+	}
+	forced := p.Choice.Mode == ChoiceRequired || p.Choice.Mode == ChoiceNamed
+	if forced && (rules.unforced || t.Type != "" && p.Thinking) {
+		panic(invalid("Thinking may not be enabled when tool_choice forces tool use."))
+	}
+	p.judgeSampling(q, rules, known)
+}
+
+// judgeThinkingForm refuses what is wrong with a thinking parameter on every model.
+func (p *Prompt) judgeThinkingForm(t *anthropicThinking) {
 	switch t.Type {
-	case "disabled":
-		return
+	case "disabled", "between_tools":
+		if t.Display != nil || hasValue(t.Binding) {
+			panic(invalid(pathf("thinking.%s: Extra inputs are not permitted", t.Type)))
+		}
 	case "adaptive":
+		if t.Budget != nil {
+			panic(invalid("thinking.adaptive.budget_tokens: Extra inputs are not permitted"))
+		}
 	case "enabled":
 		switch {
 		case t.Budget == nil:
@@ -179,12 +227,25 @@ func (p *Prompt) anthropicThinking(q *anthropicRequest) {
 			panic(invalid("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size"))
 		}
 	default:
-		panic(invalid(pathf("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'", t.Type)))
+		panic(invalid(pathf("thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'adaptive', 'between_tools', 'disabled', 'enabled'", t.Type)))
 	}
-	p.Thinking = true
-	if p.Choice.Mode == ChoiceRequired || p.Choice.Mode == ChoiceNamed {
-		panic(invalid("Thinking may not be enabled when tool_choice forces tool use."))
+	if t.Display != nil && *t.Display != "summarized" && *t.Display != "omitted" {
+		panic(invalid(pathf("thinking.%s.display: Input should be 'summarized' or 'omitted'", t.Type)))
 	}
+	p.display = t.Display
+	if !hasValue(t.Binding) {
+		return
+	}
+	if !p.bindingControls {
+		panic(invalid(pathf("thinking.%s.block_binding: Extra inputs are not permitted", t.Type)))
+	}
+	var binding struct {
+		Mismatch string `json:"prefix_mismatch_behavior"`
+	}
+	if json.Unmarshal(t.Binding, &binding) != nil || !takes("error drop_block", binding.Mismatch) {
+		panic(invalid(pathf("thinking.%s.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'", t.Type)))
+	}
+	p.dropUnbound = binding.Mismatch == "drop_block"
 }
 
 func (p *Prompt) anthropicSystem(raw json.RawMessage) {
@@ -254,6 +315,7 @@ func (p *Prompt) anthropicMessage(i int, m *anthropicMessage) (blocks []anthropi
 		panic(invalid(pathf("messages.%d.content: Input should be a valid list", i)))
 	}
 	p.Messages = append(p.Messages, Message{Role: m.Role})
+	p.starts = append(p.starts, len(p.segments))
 	p.anthropicBlocks(i, m.Role, blocks)
 	return blocks
 }
@@ -275,7 +337,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) {
 		if of, ok := blockRoles[b.Type]; ok && of != role {
 			panic(invalid(pathf("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of)))
 		}
-		text := []byte(b.raw)
+		text := withoutKeys(b.raw, []string{"cache_control"})
 		switch b.Type {
 		case "text":
 			if b.Text == "" {
@@ -307,6 +369,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) {
 			panic(invalid(pathf("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type)))
 		}
 		p.segment(string(role)+" "+b.Type, text, b.CacheControl.ttl())
+		p.segments[len(p.segments)-1].signature = b.Signature + b.Data
 	}
 }
 

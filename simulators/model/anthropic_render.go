@@ -61,6 +61,7 @@ func (d anthropicAnswer) anthropicWhole() {
 		d.contentBlock(&d.blocks[i], true)
 	}
 	d.put(`],"stop_reason":?,"stop_sequence":null,"stop_details":null,"container":null,"diagnostics":null`, stopReason(d.finish()))
+	d.transformations()
 	if !d.noUsage {
 		d.anthropicUsage(d.full, d.full.Output, d.full.Reasoning)
 	}
@@ -70,10 +71,19 @@ func (d anthropicAnswer) anthropicWhole() {
 	d.out.paced = false
 }
 
+// transformations tells what the model did not get to see, if the request wants to know.
+func (d anthropicAnswer) transformations() {
+	if d.prompt.bindingControls {
+		list, _ := json.Marshal(append([]dropped{}, d.prompt.dropped...)) // texts only: cannot fail
+		d.put(`,"input_transformations":?`, json.RawMessage(list))
+	}
+}
+
 func (d anthropicAnswer) anthropicStream() {
 	d.out.text = make([]byte, 0, min(2048+32*d.out.total, 64<<10))
 	d.head("message_start")
 	d.put(`,"message":{"id":?,"type":"message","role":"assistant","model":?,"content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"container":null,"diagnostics":null`, d.id, d.prompt.Model)
+	d.transformations()
 	know := toldNothing
 	if !d.noUsage {
 		d.anthropicUsage(d.start, 1, 0)
@@ -121,6 +131,7 @@ func (d anthropicAnswer) anthropicBlock(i int, b *Block) {
 		pieces(b.Text, d.answer.PieceBytes, func(s string) { delta("text_delta", "text", s); d.content(len(s)) })
 	case ThinkingBlock:
 		pieces(b.Text, d.answer.PieceBytes, func(s string) { delta("thinking_delta", "thinking", s); d.content(len(s)) })
+		d.sent += b.hidden
 		delta("signature_delta", "signature", b.Signature)
 		d.event(toldNothing)
 	case CallBlock:

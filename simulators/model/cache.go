@@ -66,6 +66,9 @@ func (c *cache) marks(p *Prompt) []prefixMark {
 	ms, n := make([]prefixMark, 0, len(p.segments)), 0
 	for i := range p.segments {
 		s := &p.segments[i]
+		if len(p.starts) > 0 && i == p.starts[0] {
+			put(p.settings)
+		}
 		put(s.kind)
 		h.Write(s.text)
 		h.WriteByte(0)

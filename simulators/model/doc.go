@@ -21,11 +21,22 @@
 // ceil(output × bytes sent / bytes of the answer); a call whose response head
 // was never sent costs nothing.
 //
+// # How thinking is simulated
+//
+// What a brain thinks is thought, whatever the request says, and billed as output. Which
+// thinking, effort, temperature and top_p a model takes is judged by its name: see the tables
+// of Claude's models and of OpenAI's; of a model that is in neither only what holds for all.
+// Thinking must come back as it was issued. In an open tool loop of a model that is told a
+// number of tokens, or that no table has, it must come back at all; on models with preserved
+// thinking it must come back behind the same system text, tools and messages, or is refused or
+// dropped as thinking.block_binding says. Newer models show their thinking only if asked.
+//
 // # How prompt caching is simulated
 //
 // A prefix is all tools, then the system text, then the messages, up to the
 // end of one block; two prefixes are the same when model, roles, kinds and
-// texts are.
+// texts are. Thinking and effort, where they are not the default, are part of the
+// prefixes of messages.
 //
 // Anthropic: the longest remembered prefix at or before the last
 // cache_control breakpoint is read; what lies between it and that breakpoint

@@ -35,7 +35,7 @@ type draft struct {
 func (d *draft) prepare() {
 	d.id, d.first = d.s.names.message(d.prompt.Protocol), true
 	d.blocks = append([]Block(nil), d.answer.Blocks...)
-	thought := false
+	thought, before := false, d.prompt.lastThinking()
 	for i := range d.blocks {
 		b := &d.blocks[i]
 		d.out.total += b.billable()
@@ -46,11 +46,18 @@ func (d *draft) prepare() {
 		switch b.Kind {
 		case ThinkingBlock:
 			thought = true
+			if shown := d.prompt.display; shown != nil && *shown == "omitted" { // billed all the same
+				b.Text, b.hidden = "", len(b.Text)
+			}
 			if b.Signature == "" {
 				b.Signature = d.s.seals.signature(b.Text)
 			} else {
 				d.s.seals.chosen.add([2]string{b.Text, b.Signature})
 			}
+			if d.prompt.bound {
+				b.Signature = d.prompt.bind(b.Signature, before)
+			}
+			before = b.Signature
 		case RedactedBlock:
 			thought = true
 			if b.Signature == "" {

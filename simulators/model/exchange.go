@@ -98,6 +98,7 @@ func (x *exchange) run() {
 		return
 	}
 	prompt := &Prompt{ID: x.entry.ID, Protocol: p, Body: body}
+	prompt.bindingControls = hasBeta(x.r.Header, bindingBeta)
 	refusal, _ := stage.Refused[Refusal](func() { x.s.parse(prompt) })
 	x.entry.Model, x.entry.Stream = prompt.Model, prompt.Stream
 	if refusal == nil {

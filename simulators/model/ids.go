@@ -113,6 +113,7 @@ func (s *seals) redacted(text string) string {
 }
 
 func (s *seals) validThinking(thinking, signature string) bool {
+	signature, _, _ = strings.Cut(signature, bindingMark)
 	return hmac.Equal([]byte(signature), []byte(s.signature(thinking))) || s.chosen.has([2]string{thinking, signature})
 }
 

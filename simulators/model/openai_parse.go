@@ -19,12 +19,13 @@ type openaiRequest struct {
 	Effort        *string            `json:"reasoning_effort"`
 	N             *int               `json:"n"`
 	Temperature   *float64           `json:"temperature"`
+	TopP          *float64           `json:"top_p"`
 }
 
 // openaiWithout are keys that are known, and of no effect here.
 var openaiWithout = strings.Fields(`audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation prediction
 	presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention response_format
-	safety_identifier seed service_tier stop store top_logprobs top_p user verbosity web_search_options`)
+	safety_identifier seed service_tier stop store top_logprobs user verbosity web_search_options`)
 
 type streamOptions struct {
 	IncludeUsage       bool  `json:"include_usage"`
@@ -90,8 +91,9 @@ func (p *Prompt) parseOpenAI() {
 		p.MaxTokens = *n
 	}
 	p.usageInStream = q.StreamOptions != nil && q.StreamOptions.IncludeUsage
-	p.Thinking = q.Effort != nil && *q.Effort != "none"
+	p.judgeReasoning("reasoning_effort", q.Effort, q.Temperature, q.TopP)
 	p.openaiTools(&q)
+	p.judgeChatTools()
 	p.openaiMessages(q.Messages)
 }
 

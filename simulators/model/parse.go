@@ -98,7 +98,7 @@ func unquote(raw json.RawMessage) string {
 }
 
 func (p *Prompt) segment(kind string, text []byte, cache ttl) {
-	p.segments = append(p.segments, segment{kind, text, cache})
+	p.segments = append(p.segments, segment{kind: kind, text: text, cache: cache})
 }
 
 // definition returns what counts of a tool.

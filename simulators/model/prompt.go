@@ -46,6 +46,28 @@ type Prompt struct {
 	usageInStream bool // OpenAI: stream_options.include_usage
 	responses     responsesWishes
 	segments      []segment
+	anthropic
+}
+
+// anthropic is what only Anthropic's requests say.
+type anthropic struct {
+	starts   []int   // where the segments of each message begin
+	manual   bool    // a number of thinking tokens was given
+	strict   bool    // an open tool loop must begin with its thinking
+	display  *string // how thinking is to be shown
+	settings string  // what of thinking and effort is part of a cached prefix
+
+	bound           bool      // the model's thinking is bound to what stands before it
+	bindingControls bool      // the request asks for thinking.block_binding
+	dropUnbound     bool      // thinking that stands behind something else is dropped
+	dropped         []dropped // of it
+}
+
+// dropped is a block that the model did not get to see.
+type dropped struct {
+	Type   string `json:"type"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // Message is one message: its text blocks joined with a line break, and what

@@ -18,6 +18,7 @@ type responsesRequest struct {
 	StreamOptions   *streamOptions     `json:"stream_options"`
 	Include         []string           `json:"include"`
 	Temperature     *float64           `json:"temperature"`
+	TopP            *float64           `json:"top_p"`
 	ServiceTier     *string            `json:"service_tier"`
 	PreviousID      *string            `json:"previous_response_id"`
 	Conversation    json.RawMessage    `json:"conversation"`
@@ -33,7 +34,7 @@ type responsesRequest struct {
 
 // responsesWithout are keys that are known, and of no effect here.
 var responsesWithout = strings.Fields(`access_programs background context_management max_tool_calls metadata moderation prompt prompt_cache_key
-	prompt_cache_options prompt_cache_retention safety_identifier text top_logprobs top_p truncation user`)
+	prompt_cache_options prompt_cache_retention safety_identifier text top_logprobs truncation user`)
 
 // responsesWishes are what the answer needs of the request.
 type responsesWishes struct {
@@ -99,10 +100,15 @@ func (p *Prompt) responsesSettings(q *responsesRequest) {
 		store:     q.Store == nil || *q.Store,
 		tier:      tier,
 	}
+	var effort *string
 	if q.Reasoning != nil {
-		p.Thinking = q.Reasoning.Effort != nil && *q.Reasoning.Effort != "none"
+		effort = q.Reasoning.Effort
+		if summary := q.Reasoning.Summary; summary != nil && !takes("auto concise detailed", *summary) {
+			panic(invalidParam("reasoning.summary", "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'auto', 'concise', and 'detailed'.", *summary)))
+		}
 		p.responses.summary = q.Reasoning.Summary != nil
 	}
+	p.judgeReasoning("reasoning.effort", effort, q.Temperature, q.TopP)
 }
 
 // responsesTier is the tier in which a request is served.

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Usage is what one answer used, in buckets that do not overlap, whatever the
 // protocol makes of them: OpenAI's prompt_tokens is the sum of the input ones.
@@ -78,7 +81,11 @@ type segment struct {
 	kind  string // tool, system, or role and kind of block
 	text  []byte
 	cache ttl // a breakpoint behind this block
+
+	signature string // of thinking
 }
+
+func (s *segment) isThinking() bool { return strings.HasSuffix(s.kind, "thinking") }
 
 type ttl uint8
 

@@ -18,21 +18,18 @@ import (
 // in it, so it is kept once for many. CacheKey is no part of it: it is a hint to
 // the provider that no model sees.
 type RequestTemplate struct {
-	Provider    string
-	Model       string
-	System      []SystemBlock
-	Tools       []Definition
-	Choice      ToolChoice
-	Temperature *float64
-	TopP        *float64
-	Effort      string
+	Provider string
+	Model    string
+	System   []SystemBlock
+	Tools    []Definition
+	Choice   ToolChoice
+	Parameters
 }
 
 // TemplateOf returns what r says to m besides its messages.
 func TemplateOf(m Model, r Request) RequestTemplate {
 	return RequestTemplate{
-		Provider: m.Provider(), Model: m.Name(), System: r.System, Tools: r.Tools, Choice: r.Choice,
-		Temperature: r.Temperature, TopP: r.TopP, Effort: r.Effort,
+		Provider: m.Provider(), Model: m.Name(), System: r.System, Tools: r.Tools, Choice: r.Choice, Parameters: r.Parameters,
 	}
 }
 
@@ -40,7 +37,7 @@ func TemplateOf(m Model, r Request) RequestTemplate {
 func (f RequestTemplate) Request(ms []transcript.Message, maxTokens int, cacheKey string) Request {
 	return Request{
 		System: f.System, Messages: ms, Tools: f.Tools, Choice: f.Choice, MaxTokens: maxTokens,
-		Temperature: f.Temperature, TopP: f.TopP, Effort: f.Effort, CacheKey: cacheKey,
+		Parameters: f.Parameters, CacheKey: cacheKey,
 	}
 }
 
@@ -60,6 +57,10 @@ func (f RequestTemplate) Name() string {
 	d.writeStrings(string(f.Choice), f.Effort)
 	d.writeFloat(f.Temperature)
 	d.writeFloat(f.TopP)
+	if f.Thinking != "" || f.Summary != "" { // frames of before could not say it, and keep their names
+		d.writeStrings("thinking", string(f.Thinking), f.Summary)
+		d.writeInt(f.Budget)
+	}
 	return d.sum()
 }
 
@@ -91,14 +92,12 @@ func Digest(frame string, ms []transcript.Message) string {
 // storedTemplate is Frame as it is kept. Schemas are texts, so that they stay as they
 // are to the byte.
 type storedTemplate struct {
-	Provider    string       `json:"provider"`
-	Model       string       `json:"model"`
-	System      []block      `json:"system"`
-	Tools       []definition `json:"tools"`
-	Choice      ToolChoice   `json:"choice,omitempty"`
-	Temperature *float64     `json:"temperature,omitempty"`
-	TopP        *float64     `json:"top_p,omitempty"`
-	Effort      string       `json:"effort,omitempty"`
+	Provider string       `json:"provider"`
+	Model    string       `json:"model"`
+	System   []block      `json:"system"`
+	Tools    []definition `json:"tools"`
+	Choice   ToolChoice   `json:"choice,omitempty"`
+	Parameters
 }
 
 type block struct {
@@ -116,8 +115,7 @@ type definition struct {
 // makes of it has the same Name.
 func (f RequestTemplate) MarshalJSON() ([]byte, error) {
 	w := storedTemplate{
-		Provider: f.Provider, Model: f.Model, System: []block{}, Tools: []definition{}, Choice: f.Choice,
-		Temperature: f.Temperature, TopP: f.TopP, Effort: f.Effort,
+		Provider: f.Provider, Model: f.Model, System: []block{}, Tools: []definition{}, Choice: f.Choice, Parameters: f.Parameters,
 	}
 	for _, b := range f.System {
 		w.System = append(w.System, block(b))
@@ -134,7 +132,7 @@ func (f *RequestTemplate) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return fmt.Errorf("decode a frame: %w", err)
 	}
-	*f = RequestTemplate{Provider: w.Provider, Model: w.Model, Choice: w.Choice, Temperature: w.Temperature, TopP: w.TopP, Effort: w.Effort}
+	*f = RequestTemplate{Provider: w.Provider, Model: w.Model, Choice: w.Choice, Parameters: w.Parameters}
 	for _, b := range w.System {
 		f.System = append(f.System, SystemBlock(b))
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"parley/llm"
 	"parley/transcript"
 )
@@ -13,7 +15,7 @@ func aFrame() llm.RequestTemplate {
 	return llm.RequestTemplate{
 		Provider: "maker", Model: "model-1", System: []llm.SystemBlock{{Text: "be\xff kind <&>", Cache: true}, {Text: "today"}},
 		Tools:  []llm.Definition{{Name: "look", Description: "looks", Schema: json.RawMessage(`{"type": "object"}`)}},
-		Choice: llm.None, Temperature: &t, Effort: "low",
+		Choice: llm.None, Parameters: llm.Parameters{Temperature: &t, Effort: "low", Thinking: llm.Budgeted, Budget: 2000, Summary: "auto"},
 	}
 }
 
@@ -27,6 +29,9 @@ func TestAFrameThatWasKeptHasTheSameName(t *testing.T) {
 	var back llm.RequestTemplate
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
+	}
+	if d := cmp.Diff(f.Parameters, back.Parameters); d != "" {
+		t.Errorf("the parameters (-was +is):\n%s", d)
 	}
 	if back.Name() != f.Name() {
 		t.Errorf("the name is %s, was %s", back.Name(), f.Name())
@@ -54,6 +59,9 @@ func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
 		"temperature":  func(f *llm.RequestTemplate) { f.Temperature = nil },
 		"top p":        func(f *llm.RequestTemplate) { f.TopP = &half },
 		"effort":       func(f *llm.RequestTemplate) { f.Effort = "high" },
+		"thinking":     func(f *llm.RequestTemplate) { f.Thinking = llm.NoThinking },
+		"budget":       func(f *llm.RequestTemplate) { f.Budget = 2001 },
+		"summary":      func(f *llm.RequestTemplate) { f.Summary = "" },
 	} {
 		f := aFrame()
 		change(&f)
@@ -61,6 +69,15 @@ func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
 			t.Errorf("a change of %s looks like a change of %s", what, before)
 		}
 		seen[f.Name()] = what
+	}
+}
+
+func TestAFrameWithoutThinkingKeepsTheNameThatItHadBeforeItCouldSayThat(t *testing.T) {
+	t.Parallel()
+	f := aFrame()
+	f.Thinking, f.Budget, f.Summary = "", 0, ""
+	if got, want := f.Name(), "13fc7d05f44b48b5181f4f5f26df48aea636d73b7ea61b13b07b356b21b25922"; got != want {
+		t.Errorf("the name is %s", got)
 	}
 }
 

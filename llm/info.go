@@ -12,24 +12,29 @@ type Info struct {
 
 	Vision   bool     // takes pictures
 	Picture  int64    // most tokens of one picture; 0: nobody knows
-	Sampling bool     // takes temperature and top_p; false: they are left out
-	Effort   bool     // takes a reasoning effort
-	Thinking Thinking // how thinking is asked for
+	Sampling bool     // takes temperature and top_p, also while it reasons
+	Efforts  []string // that it takes; nil: none. Never changed
+	Thinking Thoughts // how it can be asked to think
+
+	// ResponsesOnly: while it reasons it takes tools only in OpenAI's Responses.
+	ResponsesOnly bool
 
 	// Source says where the facts come from, "" when they were guessed.
 	Source string
 }
 
-// Thinking is how a model is asked to think before it answers.
-type Thinking string
-
-// How models are asked to think.
-const (
-	NoThinking       Thinking = ""
-	BudgetThinking   Thinking = "budget"   // with a number of tokens
-	AdaptiveThinking Thinking = "adaptive" // decides by itself
-	AlwaysThinking   Thinking = "always"   // adaptive, and cannot be switched off
-)
+// Thoughts are how a model can be asked to think before it answers. The zero value is a
+// model of which that is not known, or that does not think.
+type Thoughts struct {
+	Adaptive bool   // decides by itself how much
+	Budget   bool   // is told a number of tokens
+	Unasked  bool   // thinks when nothing is said
+	Off      string // Anthropic's word for not thinking; "": it cannot be told not to
+	OffHigh  bool   // while it does not think it takes no effort above high
+	// Bound: what it thought counts only while nothing before it in the conversation has
+	// changed, and a request with older thinking must say what else is to become of it.
+	Bound bool
+}
 
 // What holds for a model that nobody knows. (TX06)
 const (

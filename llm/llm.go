@@ -38,10 +38,8 @@ type Request struct {
 	Choice   ToolChoice
 	Picture  int64 // most tokens of one picture, for Upper; 0: nobody knows
 
-	MaxTokens   int      // most output tokens; 0: the model's own most, as Info says
-	Temperature *float64 // nil: the provider's default
-	TopP        *float64
-	Effort      string // reasoning effort where the model has one; empty: default
+	MaxTokens int // most output tokens, thinking included; 0: the model's own most, as Info says
+	Parameters
 
 	// CacheKey is an opaque token that groups requests with a common prefix,
 	// for providers that take one. It names nobody.

@@ -56,6 +56,9 @@ func diffTemplate(was, is llm.RequestTemplate) (ds []string) {
 	add(diffValue("temperature", formatNumber(was.Temperature), formatNumber(is.Temperature)))
 	add(diffValue("top p", formatNumber(was.TopP), formatNumber(is.TopP)))
 	add(diffValue("effort", was.Effort, is.Effort))
+	add(diffValue("thinking", was.Thinking, is.Thinking))
+	add(diffValue("thinking tokens", was.Budget, is.Budget))
+	add(diffValue("summary of the thinking", was.Summary, is.Summary))
 	return ds
 }
 

@@ -28,6 +28,11 @@ const DefaultBaseURL = "https://api.anthropic.com/"
 // clients must know.
 const version = "2023-06-01"
 
+// bindingBeta is the feature by which a request says what becomes of thinking that stands
+// behind something else than it did: such thinking is dropped, not the request. (Claude API:
+// preserved thinking)
+const bindingBeta = "thinking-binding-controls-2026-08-01"
+
 // Options of one model. Nothing is read from the environment or from profile
 // files.
 type Options struct {
@@ -63,6 +68,12 @@ func New(o Options) (*Model, error) {
 	header := http.Header{}
 	header.Set("X-Api-Key", o.APIKey)
 	header.Set("Anthropic-Version", version)
+	if o.Info.Window == 0 {
+		o.Info = llm.Lookup(o.Model)
+	}
+	if o.Info.Thinking.Bound {
+		header.Set("Anthropic-Beta", bindingBeta)
+	}
 	c, err := wire.NewClient(wire.Setup(o), "v1/messages", header)
 	if err != nil {
 		return nil, fmt.Errorf("anthropic model: %w", err)

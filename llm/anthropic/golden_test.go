@@ -46,7 +46,7 @@ func conversations() []conversation {
 			Messages: question, MaxTokens: 1000, CacheKey: "k1",
 		}},
 		{"tools", model, llm.Request{Messages: question, Tools: []llm.Definition{look, {Name: "go"}}}},
-		{"a tool must be called", model, llm.Request{Messages: question, Tools: []llm.Definition{look}, Choice: llm.Required, Effort: "low"}},
+		{"a tool must be called", model, llm.Request{Messages: question, Tools: []llm.Definition{look}, Choice: llm.Required, Parameters: llm.Parameters{Effort: "low"}}},
 		{"no tool may be called", model, llm.Request{Messages: question, Tools: []llm.Definition{look}, Choice: llm.None}},
 		{"results of parallel calls", model, llm.Request{Tools: []llm.Definition{look}, Messages: []transcript.Message{
 			question[0],
@@ -58,14 +58,14 @@ func conversations() []conversation {
 		{"pictures", model, llm.Request{Messages: []transcript.Message{said(transcript.User, words("see"),
 			transcript.Binary{MIMEType: "image/png", Data: []byte("png")}, transcript.ImageURL{URL: "https://a.b/c?d&e"},
 			transcript.Binary{Path: "x.pdf", MIMEType: "application/pdf"})}}},
-		{"thinking goes back", model, llm.Request{Effort: "high", Tools: []llm.Definition{look}, Messages: []transcript.Message{
+		{"thinking goes back", model, llm.Request{Parameters: llm.Parameters{Thinking: llm.AdaptiveThinking, Effort: "high"}, Tools: []llm.Definition{look}, Messages: []transcript.Message{
 			question[0],
 			spoken(signedThinking, hiddenThinking, `{"type":"text","text":"I <look>."}`, `{"type":"tool_use","id":"toolu_1","name":"look","input":{"path":"a","n":1.50}}`),
 			said(transcript.Tool, transcript.ToolResult{ToolCallID: "toolu_1", Name: "look", Content: "seen"}),
 		}}},
-		{"thinking by a budget", "claude-haiku-4-5", llm.Request{Messages: question, Effort: "low", Temperature: &half}},
-		{"temperature", "claude-haiku-4-5", llm.Request{Messages: question, Temperature: &half}},
-		{"top_p", "claude-haiku-4-5", llm.Request{Messages: question, TopP: &limit}},
+		{"thinking by a budget", "claude-haiku-4-5", llm.Request{Messages: question, Parameters: llm.Parameters{Thinking: llm.Budgeted, Budget: 2048}}},
+		{"temperature", "claude-haiku-4-5", llm.Request{Messages: question, Parameters: llm.Parameters{Temperature: &half}}},
+		{"top_p", "claude-haiku-4-5", llm.Request{Messages: question, Parameters: llm.Parameters{TopP: &limit}}},
 	}
 }
 

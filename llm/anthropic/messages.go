@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/llm"
 	"parley/llm/wire"
 	"parley/transcript"
 )
@@ -49,10 +50,11 @@ type turn struct {
 // two user messages gets a cache breakpoint: the last one for the next
 // request, the one before because this request finds there what the previous
 // one wrote. Nil when nothing is left to send.
-func (m *Model) messagesJSON(history []transcript.Message) ([]byte, error) {
+func (m *Model) messagesJSON(r llm.Request) ([]byte, error) {
 	var turns []*turn
-	for _, h := range history {
-		t := m.turn(h)
+	withThinking := m.sendsThinking(r)
+	for _, h := range r.Messages {
+		t := m.turn(h, withThinking)
 		if len(t.results)+len(t.blocks)+len(t.raw) == 0 {
 			continue
 		}
@@ -123,9 +125,9 @@ func (t *turn) content(w *writer) error {
 	return nil
 }
 
-func (m *Model) turn(h transcript.Message) *turn {
+func (m *Model) turn(h transcript.Message, withThinking bool) *turn {
 	if h.Role == transcript.Assistant {
-		return &turn{role: "assistant", raw: m.encodeAssistant(h)}
+		return &turn{role: "assistant", raw: m.encodeAssistant(h, withThinking)}
 	}
 	t := &turn{role: "user"}
 	for _, p := range h.Parts {
@@ -168,11 +170,11 @@ func (m *Model) encodeAttachment(b transcript.Binary) block {
 // encodeAssistant returns what the model said: in the provider's own words when they come
 // from this provider and model; else rebuilt from the parts, without thinking,
 // which only its maker can verify.
-func (m *Model) encodeAssistant(h transcript.Message) []json.RawMessage {
+func (m *Model) encodeAssistant(h transcript.Message, withThinking bool) []json.RawMessage {
 	if native, ok := m.NativeBlocks(h); ok {
 		var out []json.RawMessage
 		for _, b := range native {
-			if !isEmptyText(b) {
+			if !isEmptyText(b) && (withThinking || !isThinking(b)) {
 				out = append(out, b)
 			}
 		}
@@ -211,6 +213,14 @@ func isEmptyText(raw json.RawMessage) bool {
 		Text string `json:"text"`
 	}
 	return json.Unmarshal(raw, &b) == nil && b.Type == "text" && strings.TrimSpace(b.Text) == ""
+}
+
+// isThinking reports whether a block is thinking, to be read or not.
+func isThinking(raw json.RawMessage) bool {
+	var b struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(raw, &b) == nil && (b.Type == "thinking" || b.Type == "redacted_thinking")
 }
 
 // inputObject returns a tool call's arguments as an object, whatever the model wrote. (F10)

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -36,8 +37,16 @@ type outputConfig struct {
 }
 
 type thinking struct {
-	BudgetTokens int    `json:"budget_tokens,omitempty"`
-	Type         string `json:"type"`
+	Binding      *binding `json:"block_binding,omitempty"`
+	BudgetTokens int      `json:"budget_tokens,omitempty"`
+	Display      string   `json:"display,omitempty"`
+	Type         string   `json:"type"`
+}
+
+// binding says what becomes of thinking in the history that stands behind something else
+// than it did.
+type binding struct {
+	Mismatch string `json:"prefix_mismatch_behavior"`
 }
 
 type toolChoice struct {
@@ -54,7 +63,7 @@ type tool struct {
 // settings, because encoding/json takes the spaces out of raw JSON on its way,
 // and a replayed block must not change by a byte.
 func (m *Model) encode(r llm.Request) ([]byte, error) {
-	messages, err := m.messagesJSON(r.Messages)
+	messages, err := m.messagesJSON(r)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +88,14 @@ func (m *Model) settings(r llm.Request) settings {
 		System:    encodeSystem(r.System),
 		Tools:     encodeTools(r.Tools),
 		Stream:    true,
+
+		Temperature: r.Temperature,
+		TopP:        r.TopP,
 	}
-	m.setThinking(&s, r)
-	m.setSampling(&s, r)
+	if r.Effort != "" {
+		s.OutputConfig = &outputConfig{Effort: r.Effort}
+	}
+	s.Thinking = m.thinking(r, s.MaxTokens)
 	if len(r.Tools) > 0 {
 		s.ToolChoice = encodeToolChoice(r.Choice)
 	}
@@ -143,44 +157,48 @@ func encodeToolChoice(c llm.ToolChoice) *toolChoice {
 	}
 }
 
-// budgets are the thinking tokens that stand for an effort on models that are
-// told a number.
-var budgets = map[string]int{"low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576, "max": 31_999}
-
 // minBudget is the smallest number of thinking tokens that the API takes.
 const minBudget = 1024
 
-// setThinking asks for thinking when r names an effort, in the model's own way.
-// Forced tool use excludes it on models that can be without.
-func (m *Model) setThinking(s *settings, r llm.Request) {
-	if r.Effort == "" {
-		return
-	}
-	if m.Info().Effort {
-		s.OutputConfig = &outputConfig{Effort: r.Effort}
-	}
-	if r.Choice == llm.Required && len(r.Tools) > 0 {
-		return
-	}
-	switch m.Info().Thinking {
-	case llm.AdaptiveThinking, llm.AlwaysThinking:
-		s.Thinking = &thinking{Type: "adaptive"}
-	case llm.BudgetThinking:
-		budget := min(budgets[r.Effort], s.MaxTokens/2)
-		if budget >= minBudget {
-			s.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
+// thinking returns how the model is asked to think; nil: nothing is said about it. Forced
+// tool use excludes it.
+func (m *Model) thinking(r llm.Request, maxTokens int) *thinking {
+	rules := m.Info().Thinking
+	switch {
+	case r.Choice == llm.Required && len(r.Tools) > 0:
+		return nil
+	case r.Thinking == llm.NoThinking:
+		return &thinking{Type: cmp.Or(rules.Off, "disabled")}
+	case r.Thinking == llm.Budgeted:
+		budget := r.Budget
+		if budget >= maxTokens { // it is part of them
+			if budget = maxTokens / 2; budget < minBudget {
+				return nil
+			}
 		}
+		return &thinking{Type: "enabled", BudgetTokens: budget, Display: display(r)}
+	case r.Thinking == llm.AdaptiveThinking, rules.Unasked && r.Summary != "", rules.Bound:
+		t := &thinking{Type: "adaptive", Display: display(r)}
+		if rules.Bound {
+			t.Binding = &binding{"drop_block"}
+		}
+		return t
+	default:
+		return nil
 	}
 }
 
-// setSampling sets temperature and top_p where the model takes them; with thinking
-// it does not.
-func (m *Model) setSampling(s *settings, r llm.Request) {
-	if !m.Info().Sampling || s.Thinking != nil {
-		return
+// display returns how thinking is shown; "": as the model does it unasked.
+func display(r llm.Request) string {
+	if r.Summary == "" {
+		return ""
 	}
-	s.Temperature = r.Temperature
-	if r.Temperature == nil { // newer models refuse both at once
-		s.TopP = r.TopP
-	}
+	return "summarized"
+}
+
+// sendsThinking reports whether thinking of the history goes back. Without thinking nothing
+// can be said about what becomes of it where something before it has changed: the system
+// message of another day, results that were cut, a summary.
+func (m *Model) sendsThinking(r llm.Request) bool {
+	return r.Thinking != llm.NoThinking || !m.Info().Thinking.Bound
 }

@@ -239,7 +239,7 @@ func TestTheNextRequestContinuesTheLastOne(t *testing.T) {
 	}
 }
 
-func TestSettingsReachOnlyModelsThatTakeThem(t *testing.T) {
+func TestParametersReachTheModelAsTheyAreAsked(t *testing.T) {
 	t.Parallel()
 	half := 0.5
 	tools := []llm.Definition{{Name: "look"}}
@@ -252,15 +252,23 @@ func TestSettingsReachOnlyModelsThatTakeThem(t *testing.T) {
 		{"less output", "claude-opus-4-8", llm.Request{MaxTokens: 100}, "100     "},
 		{"more output than there is", "claude-haiku-4-5", llm.Request{MaxTokens: 1e6}, "64000     "},
 		{"an unknown model", "claude-x", llm.Request{}, "4096     "},
-		{"effort, adaptive", "claude-opus-5-5", llm.Request{Effort: "low"}, `128000 {"type":"adaptive"} {"effort":"low"}   `},
-		{"effort, as a budget", "claude-haiku-4-5", llm.Request{Effort: "low", Temperature: &half}, `64000 {"budget_tokens":2048,"type":"enabled"}    `},
-		{"effort, no room for a budget", "claude-haiku-4-5", llm.Request{Effort: "high", MaxTokens: 2000}, `2000     `},
-		{"sampling where it is taken", "claude-haiku-4-5", llm.Request{Temperature: &half}, `64000   0.5  `},
-		{"top_p where it is taken", "claude-haiku-4-5", llm.Request{TopP: &half}, `64000    0.5 `},
-		{"sampling where it is not", "claude-opus-5-5", llm.Request{Temperature: &half, TopP: &half}, `128000     `},
-		{"a tool must be called", "claude-opus-5-5", llm.Request{Tools: tools, Choice: llm.Required, Effort: "low"}, `128000  {"effort":"low"}   {"type":"any"}`},
-		{"no tool may be called", "claude-opus-5-5", llm.Request{Tools: tools, Choice: llm.None}, `128000     {"type":"none"}`},
-		{"a choice without tools", "claude-opus-5-5", llm.Request{Choice: llm.Required}, `128000     `},
+		{"effort", "claude-opus-4-8", llm.Request{Parameters: llm.Parameters{Effort: "low"}}, `128000  {"effort":"low"}   `},
+		{"adaptive thinking", "claude-opus-4-8", llm.Request{Parameters: llm.Parameters{Thinking: llm.AdaptiveThinking, Effort: "max"}}, `128000 {"type":"adaptive"} {"effort":"max"}   `},
+		{"adaptive thinking to be read", "claude-opus-4-8", llm.Request{Parameters: llm.Parameters{Thinking: llm.AdaptiveThinking, Summary: "auto"}}, `128000 {"display":"summarized","type":"adaptive"}    `},
+		{"thinking to be read where it is done unasked", "claude-opus-5", llm.Request{Parameters: llm.Parameters{Summary: "auto"}}, `128000 {"display":"summarized","type":"adaptive"}    `},
+		{"a budget", "claude-haiku-4-5", llm.Request{Parameters: llm.Parameters{Thinking: llm.Budgeted, Budget: 2048}}, `64000 {"budget_tokens":2048,"type":"enabled"}    `},
+		{"a budget to be read", "claude-haiku-4-5", llm.Request{Parameters: llm.Parameters{Thinking: llm.Budgeted, Budget: 2048, Summary: "auto"}}, `64000 {"budget_tokens":2048,"display":"summarized","type":"enabled"}    `},
+		{"less room than the budget", "claude-haiku-4-5", llm.Request{MaxTokens: 4000, Parameters: llm.Parameters{Thinking: llm.Budgeted, Budget: 4000}}, `4000 {"budget_tokens":2000,"type":"enabled"}    `},
+		{"no room for a budget", "claude-haiku-4-5", llm.Request{MaxTokens: 2000, Parameters: llm.Parameters{Thinking: llm.Budgeted, Budget: 4000}}, `2000     `},
+		{"no thinking", "claude-opus-5", llm.Request{Parameters: llm.Parameters{Thinking: llm.NoThinking}}, `128000 {"type":"disabled"}    `},
+		{"no thinking but between tools", "claude-sonnet-5-5", llm.Request{Parameters: llm.Parameters{Thinking: llm.NoThinking}}, `128000 {"type":"between_tools"}    `},
+		{"no thinking of an unknown model", "claude-x", llm.Request{Parameters: llm.Parameters{Thinking: llm.NoThinking}}, `4096 {"type":"disabled"}    `},
+		{"thinking that is bound", "claude-opus-5-5", llm.Request{}, `128000 {"block_binding":{"prefix_mismatch_behavior":"drop_block"},"type":"adaptive"}    `},
+		{"temperature", "claude-haiku-4-5", llm.Request{Parameters: llm.Parameters{Temperature: &half}}, `64000   0.5  `},
+		{"top_p", "claude-haiku-4-5", llm.Request{Parameters: llm.Parameters{TopP: &half}}, `64000    0.5 `},
+		{"a tool must be called", "claude-opus-4-8", llm.Request{Tools: tools, Choice: llm.Required, Parameters: llm.Parameters{Effort: "low", Thinking: llm.AdaptiveThinking}}, `128000  {"effort":"low"}   {"type":"any"}`},
+		{"no tool may be called", "claude-opus-4-8", llm.Request{Tools: tools, Choice: llm.None}, `128000     {"type":"none"}`},
+		{"a choice without tools", "claude-opus-4-8", llm.Request{Choice: llm.Required}, `128000     `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -282,6 +290,40 @@ func TestSettingsReachOnlyModelsThatTakeThem(t *testing.T) {
 				t.Errorf("got  %q\nwant %q\n%s", got, c.want, b.Metadata)
 			}
 		})
+	}
+}
+
+// Preserved thinking: with thinking off nothing says what becomes of thinking that stands
+// behind something else, so none goes back.
+func TestThinkingOfTheHistoryStaysAwayWhereItCouldBeRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		model    string
+		thinking llm.Thinking
+		back     bool
+	}{
+		{"claude-haiku-5-5", llm.DefaultThinking, true},
+		{"claude-haiku-5-5", llm.NoThinking, false},
+		{"claude-sonnet-5-5", llm.NoThinking, false},
+		{"claude-opus-4-8", llm.NoThinking, true},
+	} {
+		s := serve(t, text("ok"))
+		m := newModel(t, s, c.model)
+		earlier := said(transcript.Assistant)
+		earlier.Native = &transcript.Native{Provider: m.Provider(), Model: m.Name(), Blocks: []json.RawMessage{
+			json.RawMessage(signedThinking), json.RawMessage(hiddenThinking), json.RawMessage(`{"type":"text","text":"so"}`),
+		}}
+		if _, _, err := llmtest.Ask(t, m, llm.Request{
+			Messages: []transcript.Message{said(transcript.User, words("go")), earlier, said(transcript.User, words("and?"))}, Parameters: llm.Parameters{Thinking: c.thinking},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if body := s.body(0).raw; strings.Contains(body, signedThinking) != c.back || strings.Contains(body, hiddenThinking) != c.back || !strings.Contains(body, `"text":"so"`) {
+			t.Errorf("%s, thinking %q: %s", c.model, c.thinking, body)
+		}
+		if beta := s.Requests()[0].Header.Get("Anthropic-Beta"); (beta != "") != (c.model != "claude-opus-4-8") {
+			t.Errorf("%s: header %q", c.model, beta)
+		}
 	}
 }
 

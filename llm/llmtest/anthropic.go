@@ -3,6 +3,7 @@ package llmtest
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func (v *AnthropicValidator) RoundTrip(req *http.Request) (*http.Response, error
 		if err := req.Body.Close(); err != nil {
 			return nil, fmt.Errorf("close request body: %w", err)
 		}
-		ValidateAnthropic(v.T, body)
+		ValidateAnthropic(v.T, withoutBeta(req.Header, body))
 		req = req.Clone(req.Context())
 		req.Body = io.NopCloser(bytes.NewReader(body))
 	}
@@ -78,6 +79,23 @@ func (v *AnthropicValidator) RoundTrip(req *http.Request) (*http.Response, error
 		next = http.DefaultTransport
 	}
 	return next.RoundTrip(req)
+}
+
+// withoutBeta is a body without the one field that a header lets be there, and that the
+// schema of requests without it does not know.
+func withoutBeta(h http.Header, body []byte) []byte {
+	var fields map[string]json.RawMessage
+	var thinking map[string]json.RawMessage
+	if h.Get("Anthropic-Beta") != "thinking-binding-controls-2026-08-01" || json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["thinking"], &thinking) != nil {
+		return body
+	}
+	delete(thinking, "block_binding")
+	fields["thinking"], _ = json.Marshal(thinking) // raw JSON that was read a moment ago
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return body
+	}
+	return rest
 }
 
 func compileMessageSchema() (*jsonschema.Schema, error) {

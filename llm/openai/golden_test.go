@@ -51,7 +51,7 @@ func conversations(blocks ...string) []conversation {
 		{"words", openai.Options{}, llm.Request{Messages: question}},
 		{"system", openai.Options{PromptCacheKey: true}, llm.Request{System: system, Messages: question, MaxTokens: 1000, CacheKey: "k1"}},
 		{"tools", openai.Options{}, llm.Request{Messages: question, Tools: []llm.Definition{look, {Name: "go"}}}},
-		{"a tool must be called", openai.Options{}, llm.Request{Messages: question, Tools: []llm.Definition{look}, Choice: llm.Required, Effort: "low"}},
+		{"a tool must be called", openai.Options{}, llm.Request{Messages: question, Tools: []llm.Definition{look}, Choice: llm.Required, Parameters: llm.Parameters{Effort: "low"}}},
 		{"no tool may be called", openai.Options{}, llm.Request{Messages: question, Tools: []llm.Definition{look}, Choice: llm.None}},
 		{"results of parallel calls", openai.Options{}, llm.Request{Tools: []llm.Definition{look}, Messages: []transcript.Message{
 			question[0],
@@ -63,17 +63,17 @@ func conversations(blocks ...string) []conversation {
 		{"pictures", openai.Options{}, llm.Request{Messages: []transcript.Message{said(transcript.User, words("see"),
 			transcript.Binary{MIMEType: "image/png", Data: []byte("png")}, transcript.ImageURL{URL: "https://a.b/c?d&e", Detail: "low"},
 			transcript.Binary{Path: "x.pdf", MIMEType: "application/pdf"})}}},
-		{"reasoning goes back", openai.Options{ReasoningSummary: "auto"}, llm.Request{Effort: "high", Tools: []llm.Definition{look}, Messages: []transcript.Message{
+		{"reasoning goes back", openai.Options{}, llm.Request{Parameters: llm.Parameters{Effort: "high", Summary: "auto"}, Tools: []llm.Definition{look}, Messages: []transcript.Message{
 			question[0],
 			spoken(blocks...),
 			said(transcript.Tool, transcript.ToolResult{ToolCallID: "call_1", Name: "look", Content: "seen"}),
 		}}},
-		{"reasoning stays away", openai.Options{DropReasoning: true}, llm.Request{Effort: "high", Tools: []llm.Definition{look}, Messages: []transcript.Message{
+		{"reasoning stays away", openai.Options{DropReasoning: true}, llm.Request{Parameters: llm.Parameters{Effort: "high"}, Tools: []llm.Definition{look}, Messages: []transcript.Message{
 			question[0],
 			spoken(blocks...),
 			said(transcript.Tool, transcript.ToolResult{ToolCallID: "call_1", Name: "look", Content: "seen"}),
 		}}},
-		{"sampling", openai.Options{Model: "gpt-4.1"}, llm.Request{Messages: question, Temperature: &half, TopP: &limit}},
+		{"sampling", openai.Options{Model: "gpt-4.1"}, llm.Request{Messages: question, Parameters: llm.Parameters{Temperature: &half, TopP: &limit}}},
 		{"an old server", openai.Options{Model: "llama", LegacyMaxTokens: true}, llm.Request{Messages: question}},
 	}
 }

@@ -45,11 +45,6 @@ type Options struct {
 	LegacyMaxTokens bool // Chat: send max_tokens, not max_completion_tokens, to servers that know only that
 	PromptCacheKey  bool // send Request.CacheKey to another server than OpenAI's
 	DropReasoning   bool // do not send reasoning back to servers that refuse it
-
-	// ReasoningSummary asks a model that reasons for a readable summary: auto,
-	// concise or detailed. Only Responses. Empty: none, because OpenAI refuses
-	// it to organizations that it has not verified.
-	ReasoningSummary string
 }
 
 // Model is one model behind the Chat Completions protocol. It is safe for

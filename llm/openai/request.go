@@ -66,12 +66,7 @@ func (m *Model) settings(r llm.Request) chatSettings {
 	} else {
 		s.MaxCompletionTokens = limit
 	}
-	if m.Info().Sampling {
-		s.Temperature, s.TopP = r.Temperature, r.TopP
-	}
-	if m.Info().Effort {
-		s.ReasoningEffort = r.Effort
-	}
+	s.Temperature, s.TopP, s.ReasoningEffort = r.Temperature, r.TopP, r.Effort
 	if m.o.PromptCacheKey {
 		s.PromptCacheKey = r.CacheKey
 	}

@@ -120,7 +120,7 @@ func TestMessagesAreWrittenAsTheProtocolHasThem(t *testing.T) { // F16, conflict
 	}
 }
 
-func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
+func TestParametersReachTheServerAsTheyAreAsked(t *testing.T) {
 	t.Parallel()
 	half := 0.5
 	tools := []llm.Definition{{Name: "look", Schema: json.RawMessage(`{"type":"object"}`)}}
@@ -132,9 +132,11 @@ func TestSettingsReachOnlyServersAndModelsThatTakeThem(t *testing.T) {
 	}{
 		{"defaults", openai.Options{}, llm.Request{}, "128000 0     "},
 		{"an old server", openai.Options{LegacyMaxTokens: true}, llm.Request{MaxTokens: 7}, "0 7     "},
-		{"an unknown model", openai.Options{Model: "llama"}, llm.Request{Effort: "low", Temperature: &half, TopP: &half}, "4096 0  0.5 0.5  "},
-		{"a model that the operator describes", openai.Options{Model: "x", Info: llm.Info{Window: 9000, MaxOutput: 500, Effort: true}}, llm.Request{MaxTokens: 900, Effort: "low", Temperature: &half}, "500 0 low    "},
-		{"a reasoning model", openai.Options{}, llm.Request{Effort: "high", Temperature: &half}, "128000 0 high    "},
+		{"an unknown model", openai.Options{Model: "llama"}, llm.Request{Parameters: llm.Parameters{Effort: "low", Temperature: &half, TopP: &half}}, "4096 0 low 0.5 0.5  "},
+		{"a model that the operator describes", openai.Options{Model: "x", Info: llm.Info{Window: 9000, MaxOutput: 500}}, llm.Request{MaxTokens: 900}, "500 0     "},
+		{"effort", openai.Options{}, llm.Request{Parameters: llm.Parameters{Effort: "high"}}, "128000 0 high    "},
+		{"temperature", openai.Options{}, llm.Request{Parameters: llm.Parameters{Temperature: &half}}, "128000 0  0.5   "},
+		{"top_p", openai.Options{}, llm.Request{Parameters: llm.Parameters{TopP: &half}}, "128000 0   0.5  "},
 		{"a model whose most nobody knows", openai.Options{Info: llm.Info{Window: 9000}}, llm.Request{}, "0 0     "},
 		{"a cache key, elsewhere", openai.Options{}, llm.Request{CacheKey: "k"}, "128000 0     "},
 		{"a cache key where wanted", openai.Options{PromptCacheKey: true}, llm.Request{CacheKey: "k"}, "128000 0    k "},

@@ -47,16 +47,12 @@ func (m *Responses) settings(r llm.Request) responsesSettings {
 	if limit := m.MaxTokens(r); limit > 0 {
 		s.MaxOutputTokens = max(limit, minOutput)
 	}
-	if m.Info().Sampling {
-		s.Temperature, s.TopP = r.Temperature, r.TopP
+	s.Temperature, s.TopP = r.Temperature, r.TopP
+	if wish := (reasoningSettings{r.Effort, r.Summary}); wish != (reasoningSettings{}) {
+		s.Reasoning = &wish
 	}
-	if m.Info().Effort {
-		if !m.o.DropReasoning {
-			s.Include = []string{"reasoning.encrypted_content"}
-		}
-		if wish := (reasoningSettings{r.Effort, m.o.ReasoningSummary}); wish != (reasoningSettings{}) {
-			s.Reasoning = &wish
-		}
+	if (len(m.Info().Efforts) > 0 || s.Reasoning != nil) && !m.o.DropReasoning {
+		s.Include = []string{"reasoning.encrypted_content"}
 	}
 	if m.o.PromptCacheKey {
 		s.PromptCacheKey = r.CacheKey

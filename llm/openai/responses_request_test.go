@@ -84,7 +84,7 @@ func texts(raw []json.RawMessage) (list []string) {
 	return list
 }
 
-func TestSettingsOfResponsesReachOnlyModelsThatTakeThem(t *testing.T) {
+func TestParametersOfResponsesReachTheModelAsTheyAreAsked(t *testing.T) {
 	t.Parallel()
 	half := 0.5
 	tools := []llm.Definition{{Name: "look", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "go"}}
@@ -96,10 +96,12 @@ func TestSettingsOfResponsesReachOnlyModelsThatTakeThem(t *testing.T) {
 		want string // max_output_tokens, include, reasoning, temperature, top_p, cache key, tools, choice
 	}{
 		{"defaults", openai.Options{}, llm.Request{}, "128000 [reasoning.encrypted_content]      "},
-		{"effort", openai.Options{}, llm.Request{Effort: "high", Temperature: &half}, `128000 [reasoning.encrypted_content] {"effort":"high"}     `},
-		{"a summary", openai.Options{ReasoningSummary: "auto"}, llm.Request{}, `128000 [reasoning.encrypted_content] {"summary":"auto"}     `},
-		{"a model that does not reason", openai.Options{Model: "gpt-4.1", ReasoningSummary: "auto"}, llm.Request{Effort: "low", Temperature: &half, TopP: &half}, "32768 []  0.5 0.5   "},
-		{"reasoning that is not wanted back", openai.Options{DropReasoning: true}, llm.Request{Effort: "low"}, `128000 [] {"effort":"low"}     `},
+		{"effort", openai.Options{}, llm.Request{Parameters: llm.Parameters{Effort: "high"}}, `128000 [reasoning.encrypted_content] {"effort":"high"}     `},
+		{"a summary", openai.Options{}, llm.Request{Parameters: llm.Parameters{Summary: "auto"}}, `128000 [reasoning.encrypted_content] {"summary":"auto"}     `},
+		{"temperature", openai.Options{Model: "gpt-4.1"}, llm.Request{Parameters: llm.Parameters{Temperature: &half}}, "32768 []  0.5    "},
+		{"top_p", openai.Options{Model: "gpt-4.1"}, llm.Request{Parameters: llm.Parameters{TopP: &half}}, "32768 []   0.5   "},
+		{"an unknown model that is to reason", openai.Options{Model: "x"}, llm.Request{Parameters: llm.Parameters{Effort: "low", Summary: "detailed"}}, `4096 [reasoning.encrypted_content] {"effort":"low","summary":"detailed"}     `},
+		{"reasoning that is not wanted back", openai.Options{DropReasoning: true}, llm.Request{Parameters: llm.Parameters{Effort: "low"}}, `128000 [] {"effort":"low"}     `},
 		{"less than the least", openai.Options{}, llm.Request{MaxTokens: 3}, "16 [reasoning.encrypted_content]      "},
 		{"more than there is", openai.Options{Model: "gpt-4.1"}, llm.Request{MaxTokens: 99_999}, "32768 []      "},
 		{"a model whose most nobody knows", openai.Options{Info: llm.Info{Window: 9000}}, llm.Request{}, "0 []      "},

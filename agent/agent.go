@@ -68,10 +68,14 @@ type Turn struct {
 	Model     llm.Model
 	System    []llm.SystemBlock
 	Tools     *tools.Set
-	Window    int  // most tokens of a request and its answer; 0: as [llm.Lookup] knows the model
-	MaxTokens int  // most output tokens of one call; 0: the model's own most
-	MaxSteps  int  // most model calls; 0: 20 (C01)
-	Vision    bool // the model takes pictures
+	Window    int // most tokens of a request and its answer; 0: as [llm.Lookup] knows the model
+	MaxTokens int // most output tokens of one call; 0: the model's own most
+	MaxSteps  int // most model calls; 0: 20 (C01)
+
+	Parameters  llm.Parameters // how the model is asked
+	ToolTimeout time.Duration  // 0: as the loop says
+	ToolOutput  int            // bytes of one result of a tool; 0: as the loop says
+	Vision      bool           // the model takes pictures
 
 	// Compact: the turn carries out what a person asked for, and answers no message.
 	Compact *Compaction

@@ -181,7 +181,10 @@ func (r *compactor) summarise(ctx context.Context, history []transcript.Message,
 }
 
 // askSummary makes the model call for a summary. It repeats the beginning of the requests
-// before it, so that the provider's cache serves it.
+// before it, so that the provider's cache serves it: with their effort and thinking, too, which
+// are part of what is cached (Claude API: thinking and prompt caching). A summary would need
+// less thinking, but reading the whole conversation uncached costs more than that saves. A
+// number of thinking tokens comes on top of those for the words.
 func (r *compactor) askSummary(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string) (modelResult, error) {
 	tail := pressure.Request(o, r.ladder, wishes)
 	for i := range tail {
@@ -190,7 +193,7 @@ func (r *compactor) askSummary(ctx context.Context, history []transcript.Message
 	r.purpose = costs.Summary
 	defer func() { r.purpose = r.turn.Purpose }()
 	req := r.withoutCalls(r.buildRequest(history, tail...), history)
-	req.MaxTokens = min(req.MaxTokens, int(pressure.AnswerTokens(r.ladder)))
+	req.MaxTokens = min(req.MaxTokens, int(pressure.AnswerTokens(r.ladder))+req.Budget)
 	return r.ask(ctx, req, len(history), tail...)
 }
 

@@ -180,6 +180,7 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	if r.Gate == nil {
 		r.Gate = tools.CategoryGate(tools.Read, tools.Write)
 	}
+	r.ToolTimeout, r.ToolOutput = cmp.Or(t.ToolTimeout, r.ToolTimeout), cmp.Or(t.ToolOutput, r.ToolOutput)
 	if r.ToolTimeout <= 0 {
 		r.ToolTimeout = tools.DefaultTimeout
 	}

@@ -76,6 +76,8 @@ func (r *requester) buildRequest(history []transcript.Message, tail ...transcrip
 		MaxTokens: limit,
 		Picture:   info.Picture,
 		CacheKey:  r.turn.Session.MailboxToken(),
+
+		Parameters: r.turn.Parameters,
 	}
 }
 

@@ -116,6 +116,11 @@ func (d *decoder) decodeValue(v reflect.Value, n *yaml.Node, path string) {
 	switch {
 	case v.Type() == secretType, v.Type() == durationType:
 		d.decodeScalar(v, n, path)
+	case v.Kind() == reflect.Pointer: // of what may be zero, and then means it
+		e, zeros := reflect.New(v.Type().Elem()), len(d.zeros)
+		d.decodeValue(e.Elem(), n, path)
+		d.zeros = d.zeros[:zeros]
+		v.Set(e)
 	case v.Kind() == reflect.Struct:
 		d.decodeFields(v, n, path)
 	case v.Kind() == reflect.Map:

@@ -130,6 +130,8 @@ func keysOf(t reflect.Type) map[string]bool {
 		switch {
 		case t.Kind() == reflect.Map:
 			walk(t.Elem(), path+".*")
+		case t.Kind() == reflect.Slice:
+			walk(t.Elem(), path)
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[settings.Secret]():
 			for _, f := range reflect.VisibleFields(t) {
 				if key := f.Tag.Get("yaml"); key != "" {
@@ -147,6 +149,11 @@ func keysOf(t reflect.Type) map[string]bool {
 var names = []string{".channels.telegram", ".channels.slack", ".channels.signal", ".providers", ".agents"}
 
 func collect(n *yaml.Node, path string, into map[string]bool) {
+	if n.Kind == yaml.SequenceNode {
+		for _, e := range n.Content {
+			collect(e, path, into)
+		}
+	}
 	if n.Kind != yaml.MappingNode {
 		return
 	}

@@ -88,7 +88,11 @@ func (d *decoder) reportReplacedZeros(cfg *settings.Config) {
 	for _, path := range d.zeros {
 		v := valueOf(cfg)
 		for key := range strings.SplitSeq(path, ".") {
+			key, index, listed := strings.Cut(strings.TrimSuffix(key, "]"), "[")
 			v = fieldByKey(v, key)
+			if i, err := strconv.Atoi(index); listed && err == nil {
+				v = v.Index(i)
+			}
 		}
 		if !v.IsZero() {
 			d.addMistake(d.positions[path], path, fmt.Sprintf("0 cannot be said here; without this line it is the default, %v", v))

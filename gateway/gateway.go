@@ -205,7 +205,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	loop := agent.Loop{
-		Prices: g.prices, Retry: retryOf(g.cfg.Retry), Gate: Gate(), Why: g.cfg.Channels.Why, Transcription: g.transcription,
+		Prices: g.prices, Retry: retriesOf(g.cfg), Gate: Gate(), Why: g.cfg.Channels.Why, Transcription: g.transcription,
 		Pressure: g.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Registry{}

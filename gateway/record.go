@@ -26,6 +26,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			return recording.Agent{
 				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(g.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
+				Parameters: g.agents[name].Parameters,
 			}, true
 		},
 		Subagents: func() recording.Setup {

@@ -22,7 +22,8 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		g.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools, DoneTool: a.DoneTool}
 		g.agents[name] = worker.Agent{
 			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Window: a.Window, SeesPictures: true, // what it was shown, the recording says
-			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
+			Parameters: a.Parameters,
+			Prompt:     func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
 		}
 	}
 	all, err := g.builtinTools(store, &commands.Handler{})

@@ -23,7 +23,10 @@ func (g *Gateway) newSubagentRunner(store sessions.Store, loop agent.Loop, busy 
 		},
 		Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := g.agents[name]
-			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window}, ok
+			return subagents.Agent{
+				Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window,
+				Parameters: a.Parameters, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+			}, ok
 		},
 	})
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -26,7 +27,7 @@ import (
 
 // wire makes everything that needs neither disk nor network.
 func (g *Gateway) wire() error {
-	models := dialer{g.cfg.Providers, g.cfg.Worker.Turns}
+	g.leases = map[string]string{}
 	g.sets.Version = g.o.Version
 	g.sets.Tools = settings.ToolNames()
 	g.sets.Depth = max(g.cfg.Subagents.MaxDepth, 1)
@@ -34,25 +35,11 @@ func (g *Gateway) wire() error {
 	for _, a := range accounts {
 		g.sets.Channels = append(g.sets.Channels, a.Name)
 	}
-	g.agents, g.leases = map[string]worker.Agent{}, map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
-		a := g.cfg.Agents[name]
-		m, sees, err := models.model(a)
-		if err != nil {
-			return problems.List{{Path: "agents." + name + ".model", Err: err}}
-		}
-		g.agents[name] = worker.Agent{
-			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
-			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
-		}
-		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
-		if !slices.Contains(g.sets.Models, n) {
-			g.sets.Models = append(g.sets.Models, n)
-		}
-		g.noteWindow(n, cmp.Or(a.Window, llm.Lookup(m.Name()).Window))
+	if err := g.wireAgents(); err != nil {
+		return err
 	}
 	var err error
-	if g.transcription, err = g.newTranscription(models); err != nil {
+	if g.transcription, err = g.newTranscription(g.dialer()); err != nil {
 		return problems.List{{Path: "transcription", Err: err}}
 	}
 	g.metrics = ops.NewMetrics(g.sets)
@@ -78,6 +65,32 @@ func (g *Gateway) wire() error {
 		}
 		g.chans = append(g.chans, c)
 		g.leases[a.Name] = a.Lease()
+	}
+	return nil
+}
+
+func (g *Gateway) dialer() dialer { return dialer{g.cfg.Providers, g.cfg.Worker.Turns} }
+
+// wireAgents makes the agents with their models.
+func (g *Gateway) wireAgents() error {
+	models := g.dialer()
+	g.agents = map[string]worker.Agent{}
+	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
+		a := g.cfg.Agents[name]
+		m, sees, err := models.model(a)
+		if err != nil {
+			return problems.List{{Path: "agents." + name + ".model", Err: err}}
+		}
+		g.agents[name] = worker.Agent{
+			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
+			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
+		}
+		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
+		if !slices.Contains(g.sets.Models, n) {
+			g.sets.Models = append(g.sets.Models, n)
+		}
+		g.noteWindow(n, cmp.Or(a.Window, llm.Lookup(m.Name()).Window))
 	}
 	return nil
 }
@@ -108,8 +121,26 @@ func (g *Gateway) openWebhooks(ctx context.Context) (*webhooks.Server, error) {
 	return webhooks.New(ctx, g.cfg.Webhooks, hooks, g.o.Logger)
 }
 
-func retryOf(c settings.RetryConfig) llm.Retry {
-	return llm.Retry{Max: c.Max, Base: c.Base, Cap: c.Cap, Window: c.Window}
+// retries are the rules for failed calls, by the provider's name.
+type retries map[string]llm.Retry
+
+// retriesOf returns the rule of each provider.
+func retriesOf(c settings.Config) retries {
+	rs := retries{}
+	for name, p := range c.Providers {
+		r := p.Retry
+		rs[name] = llm.Retry{Max: r.Max, Base: r.Base, Cap: r.Cap, Window: r.Window, Statuses: r.Statuses}
+	}
+	return rs
+}
+
+// Next decides as the rule of the provider does at which the call failed; see [llm.Retry].
+func (rs retries) Next(attempt int, elapsed time.Duration, err error) (time.Duration, bool) {
+	var provider string
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		provider = e.Provider
+	}
+	return rs[provider].Next(attempt, elapsed, err)
 }
 
 func (g *Gateway) brokerOptions() broker.Options {

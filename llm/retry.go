@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,11 @@ type Retry struct {
 	Base   time.Duration // wait before the first retry, doubled for each further one; 0: 2 s
 	Cap    time.Duration // longest single wait, and longest Retry-After that is obeyed; 0: 60 s
 	Window time.Duration // no attempt begins later than this after the first one began; 0: 120 s
+
+	// Statuses are the HTTP statuses after which the same request may work a little later;
+	// nil: RetryStatuses. What the provider names as a matter of the key, the account or
+	// the length is not tried again whatever its status.
+	Statuses []int
 
 	// Random gives numbers in [0,1), which spread each wait by ±20 %. Nil: the
 	// process's own source.
@@ -36,12 +42,12 @@ const jitter = 0.2
 // Next reports whether to try again after err ended attempt number attempt (the
 // first is 1), elapsed after the first attempt began; and how long to wait
 // first. It says no for a nil error, for one that is no [*Error], for one that
-// is not Retryable, when the attempts are used up, when the provider asks for
+// may not work later either, when the attempts are used up, when the provider asks for
 // a longer wait than Cap, and when the next attempt would begin outside the
 // window. A Retry-After that is obeyed is taken as it is, without jitter.
 func (r Retry) Next(attempt int, elapsed time.Duration, err error) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || !e.Retryable() || attempt > r.maxAttempts() {
+	if !ok || !r.isRetryable(e) || attempt > r.maxAttempts() {
 		return 0, false
 	}
 	limit := cmp.Or(r.Cap, DefaultRetryCap)
@@ -78,6 +84,23 @@ func (r Retry) backoff(attempt int, limit time.Duration) time.Duration {
 	}
 	spread := 1 + jitter*(2*random()-1)
 	return min(time.Duration(float64(min(wait, limit))*spread), limit)
+}
+
+// RetryStatuses returns the statuses after which a request is tried again when nothing else
+// is said. (requirements X, conflict 3)
+func RetryStatuses() []int { return []int{408, 429, 500, 502, 503, 504, 529} }
+
+// isRetryable is Retryable with this rule's own statuses.
+func (r Retry) isRetryable(e *Error) bool {
+	if r.Statuses == nil || e.Visible || e.Status < 400 {
+		return e.Retryable()
+	}
+	switch e.Kind {
+	case Auth, Quota, ContextLength, ContentFilter, Canceled:
+		return false
+	default:
+		return slices.Contains(r.Statuses, e.Status)
+	}
 }
 
 // Retryable reports whether the same request may work a little later: the

@@ -172,3 +172,39 @@ func TestACallerGetsThroughOrGivesUp(t *testing.T) {
 		t.Errorf("529 for ever, in two minutes: %d calls, %v", calls, waited)
 	}
 }
+
+// requirements A11: an operator says after which statuses a call is tried again.
+func TestARuleWithItsOwnStatusesObeysThem(t *testing.T) {
+	t.Parallel()
+	own := llm.Retry{Statuses: []int{409, 520, 429}}
+	for _, c := range []struct {
+		name  string
+		err   llm.Error
+		rule  llm.Retry
+		again bool
+	}{
+		{"a status of its own", llm.Error{Kind: llm.Server, Status: 520}, own, true},
+		{"which by itself is none", llm.Error{Kind: llm.Server, Status: 520}, llm.Retry{}, false},
+		{"one that is wrong elsewhere", llm.Error{Kind: llm.InvalidRequest, Status: 409}, own, true},
+		{"one that it leaves out", llm.Error{Kind: llm.Overloaded, Status: 503}, own, false},
+		{"a failed connection", llm.Error{Kind: llm.Network}, own, true},
+		{"a stream that broke", llm.Error{Kind: llm.Overloaded, Status: 200}, own, true},
+		{"an empty account", llm.Error{Kind: llm.Quota, Status: 429}, own, false},
+		{"a wrong key", llm.Error{Kind: llm.Auth, Status: 520}, own, false},
+		{"too long a request", llm.Error{Kind: llm.ContextLength, Status: 520}, own, false},
+		{"part of an answer was seen", llm.Error{Kind: llm.Server, Status: 520, Visible: true}, own, false},
+	} {
+		if _, again := c.rule.Next(1, 0, &c.err); again != c.again {
+			t.Errorf("%s: again %v", c.name, again)
+		}
+	}
+	for _, status := range llm.RetryStatuses() {
+		kind := map[int]llm.Kind{408: llm.Timeout, 429: llm.RateLimited, 503: llm.Overloaded, 529: llm.Overloaded}[status]
+		if kind == "" {
+			kind = llm.Server
+		}
+		if _, again := (llm.Retry{Statuses: llm.RetryStatuses()}).Next(1, 0, &llm.Error{Kind: kind, Status: status}); !again {
+			t.Errorf("%d is not tried again", status)
+		}
+	}
+}

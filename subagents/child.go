@@ -111,7 +111,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
 		Model: who.Model, System: r.childPrompt(root.Workspace), Tools: kid.boundTools(), MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
-		Steps: t.Steps, Tries: t.Tries,
+		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
 	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {
 		// What made it panic is not the parent's fault, nor its other children's.

@@ -69,6 +69,10 @@ type Agent struct {
 	Model     llm.Model
 	MaxTokens int
 	Window    int // tokens; 0: as the catalogue knows the model
+
+	Parameters  llm.Parameters // how the model is asked
+	ToolTimeout time.Duration  // of one call; 0: as the loop says
+	ToolOutput  int            // bytes of one result; 0: as the loop says
 }
 
 // Options is what sub-agents are made of. All but Logger, Watch and Ended is required.

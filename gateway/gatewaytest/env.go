@@ -120,7 +120,7 @@ func Open(t testing.TB, o Options) *Env {
 func (h *Env) checkRequests() {
 	for _, r := range h.Model.Requests() {
 		if r.Protocol == model.Anthropic {
-			llmtest.ValidateAnthropic(h.t, r.Body)
+			llmtest.ValidateAnthropicRequest(h.t, r.Header, r.Body)
 		}
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"parley/agent/pressure"
 
 	"parley/costs"
+	"parley/llm"
 	"parley/sessionkeys"
 	"parley/subagents"
 	"parley/transcript"
@@ -91,6 +92,8 @@ type Agent struct {
 	Window   int      `json:"window,omitempty"`
 	Tools    []string `json:"tools"` // null: all
 	DoneTool bool     `json:"done_tool,omitempty"`
+
+	Parameters llm.Parameters `json:"parameters,omitzero"` // how its model is asked
 }
 
 // Price is what a model cost at the export.

@@ -16,7 +16,6 @@ type AgentConfig struct {
 	Model         string `yaml:"model"`          // provider/model
 	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
 	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
-	MaxTokens     int    `yaml:"max_tokens"`     // output of one call; 0: as much as the model has
 	Window        int    `yaml:"window"`         // tokens of a request and its answer; 0: as the catalogue knows the model
 	// Vision says whether pictures that people send are shown to the model: on, off
 	// or auto (default: where the catalogue says that the model takes them).
@@ -27,6 +26,9 @@ type AgentConfig struct {
 	// DoneTool offers the tool done besides, to the agent and to sub-agents that it
 	// starts: its message ends a turn.
 	DoneTool bool `yaml:"done_tool"`
+
+	// How its model is asked; where it says nothing, as its provider's models say.
+	ModelSettings
 }
 
 // When an agent is shown pictures.
@@ -55,6 +57,8 @@ func (c Config) validateAgents(ps *problems.List) {
 		default:
 			if _, ok := c.Providers[provider]; !ok {
 				ps.Add(path+".model", "no provider %q for the model %q; %s", provider, model, have(c.Providers))
+			} else {
+				c.validateAsked(ps, path, provider, model, a)
 			}
 		}
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
@@ -62,9 +66,6 @@ func (c Config) validateAgents(ps *problems.List) {
 		}
 		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
 			ps.Add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
-		}
-		if a.MaxTokens < 0 {
-			ps.Add(path+".max_tokens", "%d is negative", a.MaxTokens)
 		}
 		if a.Window != 0 && a.Window < minWindow {
 			ps.Add(path+".window", "%d tokens do not hold a system message and an answer: at least %d", a.Window, minWindow)

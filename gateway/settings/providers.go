@@ -26,6 +26,11 @@ type ProviderConfig struct {
 	// Prices names the part of the price catalogue that holds for this
 	// provider's models. Default: its kind; openai for both of OpenAI's.
 	Prices string `yaml:"prices"`
+	// Models says how models are asked by agents that do not say it themselves.
+	Models []ModelConfig `yaml:"models"`
+	// Retry is for failed calls at this provider; what it does not say is as in
+	// Config.Retry.
+	Retry RetryConfig `yaml:"retry"`
 }
 
 // validateProviders reports the mistakes in the places where models run.
@@ -44,5 +49,7 @@ func (c Config) validateProviders(ps *problems.List) {
 		if p.BaseURL != "" {
 			ps.Check(path+".base_url", llm.CheckBaseURL(p.BaseURL))
 		}
+		p.Retry.unlike(c.Retry).validate(ps, path+".retry")
+		p.validateModels(ps, path)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"parley/gateway/webhooks"
 	"parley/llm"
 	"parley/subagents"
+	"parley/tools"
 	"parley/tools/files"
 )
 
@@ -71,15 +72,6 @@ type LogConfig struct {
 	Format string `yaml:"format"` // text or json; default text on a terminal, else json
 }
 
-// RetryConfig is how often a failed model call is tried again. A call that has
-// shown a word of its answer never is, nor one that waiting cannot mend.
-type RetryConfig struct {
-	Max    int           `yaml:"max_retries"` // after the first try; default 8, -1 for none
-	Base   time.Duration `yaml:"base"`        // before the first retry, doubled each time; default 2s
-	Cap    time.Duration `yaml:"cap"`         // longest wait, and longest that a provider may ask for; default 60s
-	Window time.Duration `yaml:"window"`      // no try begins later than this after the first; default 2m
-}
-
 // Secret is a token or key in the configuration. Nothing prints it.
 type Secret = channels.Secret
 
@@ -106,10 +98,9 @@ func (c Config) Defaults() Config {
 		c.Ops.Listen = ops.DefaultListen
 	}
 	c.Context = c.Context.Filled()
-	c.Retry.Max = cmp.Or(c.Retry.Max, llm.DefaultMaxRetries)
-	c.Retry.Base = cmp.Or(c.Retry.Base, llm.DefaultRetryBase)
-	c.Retry.Cap = cmp.Or(c.Retry.Cap, llm.DefaultRetryCap)
-	c.Retry.Window = cmp.Or(c.Retry.Window, llm.DefaultRetryWindow)
+	c.Retry = c.Retry.or(RetryConfig{
+		Max: llm.DefaultMaxRetries, Base: llm.DefaultRetryBase, Cap: llm.DefaultRetryCap, Window: llm.DefaultRetryWindow, Statuses: llm.RetryStatuses(),
+	})
 	if c.Log.Level == "" {
 		c.Log.Level = "info"
 	}
@@ -132,6 +123,7 @@ func (c Config) Defaults() Config {
 				p.Prices = KindOpenAI // another protocol, the same models
 			}
 		}
+		p.Retry = p.Retry.or(c.Retry)
 		c.Providers[name] = p
 	}
 	c.Agents = maps.Clone(c.Agents)
@@ -140,6 +132,7 @@ func (c Config) Defaults() Config {
 			a.MaxIterations = 20
 		}
 		a.Vision = cmp.Or(a.Vision, VisionAuto)
+		a.ModelSettings = a.or(c.modelSettings(a.Model)).or(ModelSettings{ToolTimeout: tools.DefaultTimeout, ToolOutput: tools.DefaultOutput})
 		c.Agents[name] = a
 	}
 	for _, n := range c.Channels.Networks() {

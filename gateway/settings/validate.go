@@ -55,14 +55,7 @@ func (c Config) Validate() error {
 	ps.Check("limits", c.Limits.Validate())
 	ps.Check("budgets", c.Budgets.Validate())
 	ps.Check("context", c.Context.Validate())
-	if c.Retry.Max < -1 || c.Retry.Max > 100 {
-		ps.Add("retry.max_retries", "%d is not -1 to 100", c.Retry.Max)
-	}
-	for path, d := range map[string]time.Duration{"retry.base": c.Retry.Base, "retry.cap": c.Retry.Cap, "retry.window": c.Retry.Window} {
-		if d < 0 {
-			ps.Add(path, "%s is negative", d)
-		}
-	}
+	c.Retry.validate(&ps, "retry")
 
 	c.validateChannels(&ps)
 	c.validateProviders(&ps)

@@ -87,6 +87,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
 		Model: ag.Model, System: system, Tools: set,
 		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
+		Parameters: ag.Parameters, ToolTimeout: ag.ToolTimeout, ToolOutput: ag.ToolOutput,
 	}
 	if steering != nil {
 		turn.Steering = steering

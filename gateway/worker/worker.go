@@ -79,6 +79,10 @@ type Agent struct {
 	MaxTokens    int
 	Window       int  // tokens; 0: as the catalogue knows the model
 	SeesPictures bool // it is shown pictures
+
+	Parameters  llm.Parameters // how the model is asked
+	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout
+	ToolOutput  int            // bytes of one result; 0: tools.DefaultOutput
 }
 
 // Options is what a worker is made of.

@@ -40,6 +40,13 @@ func ValidateAnthropic(t testing.TB, body []byte) {
 	}
 }
 
+// ValidateAnthropicRequest is ValidateAnthropic for a request with these headers, which may
+// let more be in it.
+func ValidateAnthropicRequest(t testing.TB, h http.Header, body []byte) {
+	t.Helper()
+	ValidateAnthropic(t, withoutBeta(h, body))
+}
+
 // CheckAnthropic reports what is wrong with a request body.
 func CheckAnthropic(body []byte) error {
 	schema, err := messageSchema()
@@ -70,7 +77,7 @@ func (v *AnthropicValidator) RoundTrip(req *http.Request) (*http.Response, error
 		if err := req.Body.Close(); err != nil {
 			return nil, fmt.Errorf("close request body: %w", err)
 		}
-		ValidateAnthropic(v.T, withoutBeta(req.Header, body))
+		ValidateAnthropicRequest(v.T, req.Header, body)
 		req = req.Clone(req.Context())
 		req.Body = io.NopCloser(bytes.NewReader(body))
 	}

@@ -1,0 +1,155 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
+	"parley/simulators/model"
+	"parley/simulators/telegram"
+)
+
+// workload thinks before each step: it writes a large file, reads it, hands a task to a
+// sub-agent, and answers.
+func workload(_ context.Context, p *model.Prompt) model.Answer {
+	if strings.Contains(p.LastText(), "small task") {
+		return model.Reply(model.Think("small thought"), model.Say("small done"))
+	}
+	calls := 0
+	for _, m := range p.Messages {
+		calls += len(m.Calls)
+	}
+	switch calls {
+	case 0:
+		return model.Reply(model.Think("first thought"), model.Use("write_file", map[string]string{"path": "a", "content": strings.Repeat("word ", 1000)}))
+	case 1:
+		return model.Reply(model.Think("second thought"), model.Redact("hidden"), model.Use("read_file", map[string]string{"path": "a"}))
+	case 2:
+		return model.Reply(model.Think("third thought"), model.Use("sessions_spawn", map[string]string{"task": "small task"}))
+	default:
+		return model.Reply(model.Think("fourth thought"), model.Say("done"))
+	}
+}
+
+func decimal(f float64) *float64 { return &f }
+
+// requirements B02, A08, E04, F22: what the configuration says reaches each request, those of
+// sub-agents too, and the model server refuses what the provider would refuse: a parameter that
+// the model does not take, and thinking that does not come back as it came.
+func TestHowAnAgentIsConfiguredIsHowItsModelIsAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, model string
+		byModel     settings.ModelSettings
+		byAgent     settings.ModelSettings
+		want        string // of each request, besides what is said
+	}{
+		{
+			settings.KindAnthropic, "claude-opus-5-5",
+			settings.ModelSettings{Effort: "low", MaxTokens: 20_000, ToolOutput: 1000},
+			settings.ModelSettings{Effort: "max", Summary: "auto"},
+			`{"max_tokens":20000,"output_config":{"effort":"max"},"thinking":{"block_binding":{"prefix_mismatch_behavior":"drop_block"},"display":"summarized","type":"adaptive"}}`,
+		},
+		{
+			settings.KindAnthropic, "claude-sonnet-4-5",
+			settings.ModelSettings{Thinking: "4000", ToolOutput: 1000},
+			settings.ModelSettings{Thinking: "2000", TopP: decimal(0.97), MaxTokens: 9000},
+			`{"max_tokens":9000,"thinking":{"budget_tokens":2000,"type":"enabled"},"top_p":0.97}`,
+		},
+		{
+			settings.KindAnthropic, "claude-haiku-5-5",
+			settings.ModelSettings{MaxTokens: 3000, ToolOutput: 1000},
+			settings.ModelSettings{Thinking: "off"},
+			`{"max_tokens":3000,"thinking":{"type":"disabled"}}`,
+		},
+		{
+			settings.KindOpenAI, "gpt-4.1",
+			settings.ModelSettings{Temperature: decimal(0.9), MaxTokens: 7000, ToolOutput: 1000},
+			settings.ModelSettings{Temperature: decimal(0), TopP: decimal(0.8)},
+			`{"max_completion_tokens":7000,"temperature":0,"top_p":0.8}`,
+		},
+		{
+			settings.KindOpenAI, "gpt-5.2",
+			settings.ModelSettings{Effort: "xhigh", MaxTokens: 7000},
+			settings.ModelSettings{ToolOutput: 1000},
+			`{"max_completion_tokens":7000,"reasoning_effort":"xhigh"}`,
+		},
+		{
+			settings.KindOpenAIResponses, "gpt-5.6-sol",
+			settings.ModelSettings{Effort: "low", MaxTokens: 7000},
+			settings.ModelSettings{Effort: "xhigh", Summary: "detailed", ToolOutput: 1000},
+			`{"max_output_tokens":7000,"reasoning":{"effort":"xhigh","summary":"detailed"}}`,
+		},
+	} {
+		t.Run(c.model, func(t *testing.T) {
+			t.Parallel()
+			env := gatewaytest.Open(t, gatewaytest.Options{Brain: workload, Change: func(cfg *settings.Config) {
+				base := cfg.Providers["sim"].BaseURL
+				if c.kind != settings.KindAnthropic {
+					base += "/v1"
+				}
+				cfg.Providers["sim"] = settings.ProviderConfig{Kind: c.kind, BaseURL: base, Models: []settings.ModelConfig{{Name: c.model, ModelSettings: c.byModel}}}
+				cfg.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/" + c.model, ModelSettings: c.byAgent}}
+			}})
+			gw := env.Start()
+			if got := gw.Ask(gatewaytest.Ann, "go"); got != "done" {
+				t.Fatalf("Ann was told %q", got)
+			}
+			requests := env.Model.Requests()
+			if len(requests) != 5 {
+				t.Fatalf("%d requests, not 5", len(requests))
+			}
+			for i, r := range requests {
+				if d := cmp.Diff(c.want, parametersOf(t, r.Body)); d != "" {
+					t.Errorf("request %d (-want +got):\n%s", i+1, d)
+				}
+			}
+			if last := string(requests[4].Body); strings.Count(last, "word ") > 1000+210 {
+				t.Errorf("more than 1000 bytes of a result were kept: %s", last)
+			}
+		})
+	}
+}
+
+// parametersOf returns how a model is asked by a request, beside what it is asked.
+func parametersOf(t *testing.T, body []byte) string {
+	t.Helper()
+	var all map[string]any
+	noError(t, json.Unmarshal(body, &all))
+	how := map[string]any{}
+	for _, key := range []string{
+		"max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p", "output_config", "thinking", "reasoning_effort", "reasoning",
+	} {
+		if v, ok := all[key]; ok {
+			how[key] = v
+		}
+	}
+	text, err := json.Marshal(how)
+	noError(t, err)
+	return string(text)
+}
+
+// requirements A11: which statuses are tried again is the provider's to say.
+func TestAProviderSaysAfterWhichStatusesItIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]int{520: 2, 503: 1} {
+		env := gatewaytest.Open(t, gatewaytest.Options{Change: func(cfg *settings.Config) {
+			p := cfg.Providers["sim"]
+			p.Retry = settings.RetryConfig{Statuses: []int{520}, Base: time.Millisecond}
+			cfg.Providers["sim"] = p
+		}})
+		noError(t, env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: status, Next: 1}))
+		gw := env.Start()
+		env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hello")
+		gw.NextDelivered()
+		if got := len(env.Model.Requests()); got != want {
+			t.Errorf("after %d: %d requests, not %d", status, got, want)
+		}
+	}
+}

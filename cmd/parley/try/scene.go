@@ -49,7 +49,7 @@ type modelChoice struct {
 func realModels() []modelChoice {
 	return []modelChoice{
 		{model: "anthropic/claude-haiku-5-5", provider: settings.ProviderConfig{Kind: settings.KindAnthropic}, keyVariable: "ANTHROPIC_API_KEY"},
-		{model: "openai/gpt-6-luna", provider: settings.ProviderConfig{Kind: settings.KindOpenAI}, keyVariable: "OPENAI_API_KEY"},
+		{model: "openai/gpt-6-luna", provider: settings.ProviderConfig{Kind: settings.KindOpenAIResponses}, keyVariable: "OPENAI_API_KEY"},
 	}
 }
 

@@ -49,6 +49,11 @@ func TestNetworks(t *testing.T) {
 	})
 }
 
+// nowhere is a network without accounts.
+type nowhere struct{ network }
+
+func (nowhere) config(string) (c settings.ChannelsConfig) { return c }
+
 func TestTheModelIsChosenByTheKeyThatIsThere(t *testing.T) {
 	t.Parallel()
 	const canary = "sk-canary7"
@@ -79,6 +84,11 @@ func TestTheModelIsChosenByTheKeyThatIsThere(t *testing.T) {
 			}
 		case err != nil || m.model != c.model:
 			t.Errorf("%q with %s: %s, %v", c.wanted, c.variables, m.model, err)
+		default: // it takes what it will be asked, tools among it
+			cfg := config(t.TempDir(), "", nowhere{}, m, "http://127.0.0.1:1").Defaults()
+			if err := cfg.Validate(); err != nil && strings.Contains(err.Error(), "agents.") {
+				t.Errorf("%q with %s: %v", c.wanted, c.variables, err)
+			}
 		}
 		if text := fmt.Sprintf("%+v %v", m, err); strings.Contains(text, canary) {
 			t.Errorf("%q shows the key: %s", c.wanted, text)

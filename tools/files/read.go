@@ -181,12 +181,19 @@ func dropPartialLine(b []byte, shown int) string {
 
 func (r reader) longLine(out *bytes.Buffer, piece []byte, line int) tools.Result {
 	out.Write(piece)
-	text := out.Bytes()[:min(int64(out.Len()), r.max)]
-	for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
-		text = text[:len(text)-1]
-	}
-	if n := len(text); n > 0 && !utf8.FullRune(text[n-1:]) {
-		text = text[:n-1]
-	}
+	text := dropPartialCharacter(out.Bytes()[:min(int64(out.Len()), r.max)])
 	return untrustedResult(theFile, string(text), fmt.Sprintf("[line %d is longer than %d bytes and was cut; read on with offset %d]", line, r.max, line+1))
+}
+
+// dropPartialCharacter drops the beginning of a character at the end of what was cut.
+func dropPartialCharacter(text []byte) []byte {
+	for i := 1; i <= min(utf8.UTFMax, len(text)); i++ {
+		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return text[:len(text)-i]
+			}
+			break
+		}
+	}
+	return text
 }

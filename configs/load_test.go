@@ -92,7 +92,8 @@ providers:
   b: {kind: openai, api_key: "${file:secrets/token}"}
   c: {kind: openai, api_key_file: credential}
   d: {kind: openai, api_key: 4200000001:AA$$x$y}
-agents: {main: {model: anthropic/m}}
+agents: {main: {model: anthropic/m, instructions: [notes, ~/house.md]}}
+skills: [skills]
 broker: {token_file: ~/token}
 state_dir: state
 `
@@ -118,6 +119,8 @@ state_dir: state
 		{cfg.Providers["d"].APIKey.Reveal(), "4200000001:AA$x$y"},
 		{cfg.StateDir, filepath.Join(dir, "state")},
 		{cfg.Broker.TokenFile, "/home/ann/token"},
+		{strings.Join(cfg.Agents["main"].Instructions, " "), filepath.Join(dir, "notes") + " /home/ann/house.md"},
+		{strings.Join(cfg.Skills, " "), filepath.Join(dir, "skills")},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, not %q", c.got, c.want)

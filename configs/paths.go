@@ -17,7 +17,11 @@ func (d *decoder) makeAbsolute(cfg *settings.Config) {
 	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile, &cfg.Store.Redis.PasswordFile, &cfg.Prices.File, &cfg.Webhooks.CertFile, &cfg.Webhooks.KeyFile} {
 		*p = d.absolutePath(*p)
 	}
-	for _, list := range [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots} {
+	lists := [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots, cfg.Skills}
+	for _, a := range cfg.Agents {
+		lists = append(lists, a.Instructions)
+	}
+	for _, list := range lists {
 		for i, p := range list {
 			list[i] = d.absolutePath(p)
 		}

@@ -83,6 +83,7 @@ type Gateway struct {
 	limits        budgets.Limits
 	prices        *prices.Table
 	agents        map[string]worker.Agent
+	prompts       prompts
 	transcription *agent.Transcription // nil: nobody listens to voice notes
 	metrics       *ops.Metrics
 	sets          ops.LabelSets
@@ -131,10 +132,18 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 func (g *Gateway) Started() <-chan struct{} { return g.started }
 
 // Reload makes a gateway that runs read the files again that it may read while
-// it runs: the prices, and files of passwords, so that no text shows a new one. What
-// else is configured needs a restart.
+// it runs: the prices; files of passwords, so that no text shows a new one; instructions
+// and skills, which hold from the next turn on. Instructions and skills with a mistake
+// change nothing: the log says it, and the prices are left alone, too, so that the metric
+// of the last reload shows it. What else is configured needs a restart.
 func (g *Gateway) Reload() {
 	g.redactor.Add(secretsOf(g.cfg)...)
+	if err := g.readPrompts(); err != nil {
+		g.o.Logger.Error("instructions and skills not reloaded, the old ones stay", "error", err)
+		g.metrics.CountReload(false, g.o.Now())
+		return
+	}
+	g.metrics.CountReload(true, g.o.Now())
 	g.prices.Reload()
 }
 

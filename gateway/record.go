@@ -22,11 +22,12 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			if !ok {
 				return recording.Agent{}, false
 			}
-			m := g.agents[name].Model
+			m, said := g.agents[name].Model, g.prompts.of(name)
 			return recording.Agent{
 				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(g.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
-				Parameters: g.agents[name].Parameters,
+				Parameters:   g.agents[name].Parameters,
+				Instructions: said.instructions, Skills: said.skills,
 			}, true
 		},
 		Subagents: func() recording.Setup {

@@ -19,6 +19,7 @@ import (
 	"parley/subagents/overview"
 	"parley/tools"
 	"parley/tools/files"
+	"parley/tools/skills"
 )
 
 // attachTools gives the agents their tools: those that the operator named, or all.
@@ -50,6 +51,9 @@ func (g *Gateway) shareTools(all *tools.Set) error {
 			if a.Tools, err = a.Tools.With(done); err != nil {
 				return fmt.Errorf("make the tools of agent %s: %w", name, err)
 			}
+		}
+		if len(g.prompts.of(name).skills) == 0 {
+			a.Tools = a.Tools.Without(skills.ToolName)
 		}
 		g.agents[name] = a
 	}
@@ -83,7 +87,15 @@ func (g *Gateway) builtinTools(store sessions.Store, handler *commands.Handler) 
 		return nil, err
 	}
 	all = append(all, send.Tool())
-	return tools.NewSet(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents))...)
+	shelf, err := files.NewShelf(g.cfg.Files)
+	if err != nil {
+		return nil, err
+	}
+	skill, err := skills.Tool(shelf, func(agent string) []skills.Skill { return g.prompts.of(agent).skills })
+	if err != nil {
+		return nil, err
+	}
+	return tools.NewSet(append(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents)), skill)...)
 }
 
 // resultBytes is how much of a tool's result a request holds; 0: any number.

@@ -45,7 +45,9 @@ func asked(seen chan<- *model.Prompt, calls ...model.Block) model.Brain {
 func TestAnAgentHasAllToolsByDefault(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *model.Prompt, 1)
-	env := gatewaytest.Open(t, gatewaytest.Options{Brain: asked(seen)})
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: asked(seen), Change: func(c *settings.Config) {
+		c.Skills = []string{exampleSkills(t)} // without any, the tool that reads them is left out
+	}})
 	env.Start().Ask(gatewaytest.Ann, "hello")
 	var names []string
 	for _, tool := range (<-seen).Tools {

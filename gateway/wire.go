@@ -22,7 +22,6 @@ import (
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/problems"
-	"parley/sessionkeys"
 )
 
 // wire makes everything that needs neither disk nor network.
@@ -34,6 +33,9 @@ func (g *Gateway) wire() error {
 	accounts := g.cfg.Accounts()
 	for _, a := range accounts {
 		g.sets.Channels = append(g.sets.Channels, a.Name)
+	}
+	if err := g.readPrompts(); err != nil {
+		return err
 	}
 	if err := g.wireAgents(); err != nil {
 		return err
@@ -84,7 +86,7 @@ func (g *Gateway) wireAgents() error {
 		g.agents[name] = worker.Agent{
 			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
 			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
-			Prompt: func(key sessionkeys.Key, now time.Time) []llm.SystemBlock { return prompt.Build(a.Prompt, key, now) },
+			Prompt: func() prompt.Agent { return g.prompts.agent(name) },
 		}
 		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
 		if !slices.Contains(g.sets.Models, n) {

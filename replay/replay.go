@@ -182,7 +182,7 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 		Config: setup.Subagents, Store: l, Loop: loop, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
 		Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := s.prompt[name]
-			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters}, ok
+			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: a.Prompt}, ok
 		},
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 var scenes = map[string]func(t *testing.T) []byte{
 	"commands":  commands,
 	"tools":     toolsSideBySide,
+	"skills":    skilled,
 	"subagents": subagents,
 	"group":     group,
 	"edited":    edited,
@@ -76,6 +77,33 @@ func toolsSideBySide(t *testing.T) []byte {
 		model.Reply(model.Say("# Found\n\nIt is in `a.txt`:\n\n- line *2*\n- `two`\n\n```\ntwo\n```")),
 	)}).Start()
 	gw.Ask(gatewaytest.Ann, "find two")
+	return oldest(t, gw)
+}
+
+// skilled is what the operator says in files: a replay has none of them.
+func skilled(t *testing.T) []byte {
+	own := t.TempDir()
+	if err := os.WriteFile(filepath.Join(own, "AGENTS.md"), []byte("The menu is fixed on Mondays.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(own, "skills"), os.DirFS("../tools/skills/testdata/skills")); err != nil {
+		t.Fatal(err)
+	}
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Change: func(c *settings.Config) {
+			quick(c)
+			a := c.Agents["main"]
+			a.Instructions, a.Skills = []string{own}, []string{"opening-hours"}
+			c.Agents["main"], c.Skills = a, []string{filepath.Join(own, "skills")}
+		},
+		Brain: model.Scripted(
+			model.Reply(model.Use("skill", map[string]string{"name": "opening-hours"})),
+			model.Reply(model.Use("skill", map[string]string{"name": "opening-hours", "path": "references/HOLIDAYS.md"}), model.Use("sessions_spawn", map[string]string{"task": "count the tables"})),
+			model.Reply(model.Say("ten")),
+			model.Reply(model.Say("From noon.")),
+		),
+	}).Start()
+	gw.Ask(gatewaytest.Ann, "when do you open on 1 May?")
 	return oldest(t, gw)
 }
 

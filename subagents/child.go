@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/prompt"
 	"parley/costs"
 	"parley/faultpoint"
 	"parley/sessions"
 	"parley/tools"
+	"parley/tools/skills"
 	"parley/transcript"
 )
 
@@ -98,6 +100,14 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	if !ok {
 		return t, unfinishedError("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))
 	}
+	var words prompt.Agent
+	if who.Prompt != nil {
+		words = who.Prompt()
+	}
+	if len(words.Skills) == 0 {
+		kid.tools = kid.tools.Without(skills.ToolName) // its parent's agent may have some
+	}
+	set := kid.boundTools()
 	r.o.Observer.SubagentRunning(child.Depth, 1)
 	defer r.o.Observer.SubagentRunning(child.Depth, -1)
 	r.notifyWatcher(ctx, t)
@@ -110,7 +120,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	faultpoint.Hit("subagents.open.after")
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
-		Model: who.Model, System: r.childPrompt(root.Workspace), Tools: kid.boundTools(), MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
+		Model: who.Model, System: words.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
 	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {

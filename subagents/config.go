@@ -10,6 +10,7 @@ import (
 	"parley/costs"
 	"parley/problems"
 	"parley/sessionkeys"
+	"parley/tools/skills"
 )
 
 // Config is what sub-agents may do and how many there may be. The zero value of
@@ -59,7 +60,7 @@ func (c Config) Defaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Minute)
 	if c.Tools == nil {
 		c.Tools = []string{
-			"read_file", "list_directory", "glob", "grep", "view", SpawnName, "sessions_list", "sessions_history", "read_output",
+			"read_file", "list_directory", "glob", "grep", "view", skills.ToolName, SpawnName, "sessions_list", "sessions_history", "read_output",
 		}
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/prompt"
 	"parley/costs"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -21,6 +22,7 @@ import (
 	"parley/sessions/sqlite"
 	"parley/subagents"
 	"parley/tools"
+	"parley/tools/skills"
 	"parley/transcript"
 )
 
@@ -50,6 +52,7 @@ type fixture struct {
 	set   *tools.Set
 	busy  *agent.Registry
 	space string
+	words map[string]prompt.Agent // by agent
 	seat  *seat
 	scope []sessions.Scope
 	gate  tools.Gate
@@ -114,6 +117,7 @@ func rigOn(t *testing.T, s sessions.Store, reply func(r llm.Request) llmtest.Tur
 	r := &fixture{
 		t: t, store: s, busy: &agent.Registry{}, space: t.TempDir(), counts: map[string]int{},
 		seat: &seat{place: make(chan struct{}, 1)}, model: &llmtest.Script{},
+		words: map[string]prompt.Agent{"main": {Skills: []prompt.Skill{{Name: "of-main"}}, SkillTool: skills.ToolName}, "helper": {}},
 	}
 	r.model.Reply = func(_ int, q llm.Request) llmtest.Turn { return reply(q) }
 	r.set = r.tools("read_file", "write_file", "sessions_list", "session_status")
@@ -222,7 +226,7 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	runner, err := subagents.New(subagents.Options{
 		Config: r.cfg, Store: store, Loop: loop, Busy: r.busy, Observer: r, Now: time.Now,
 		Agents: func(name string) (subagents.Agent, bool) {
-			return subagents.Agent{Model: r.model, MaxTokens: 100}, name == "main" || name == "helper"
+			return subagents.Agent{Model: r.model, MaxTokens: 100, Prompt: func() prompt.Agent { return r.words[name] }}, name == "main" || name == "helper"
 		},
 	})
 	if err != nil {

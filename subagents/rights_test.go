@@ -3,12 +3,8 @@ package subagents_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"parley/llm"
@@ -30,7 +26,7 @@ func (r *fixture) offered() map[string][]string {
 }
 
 var everyTool = []string{
-	"read_file", "list_directory", "glob", "grep", "view", "write_file", "bash", "message", "gateway", "agents_list", "whatsapp_login",
+	"read_file", "list_directory", "glob", "grep", "view", "write_file", "skill", "bash", "message", "gateway", "agents_list", "whatsapp_login",
 	"session_status", "cron", "memory_search", "memory_get", "sessions_list", "sessions_history",
 }
 
@@ -45,13 +41,13 @@ func TestWhatIsDeniedIsNeitherShownNorRun(t *testing.T) {
 	}{
 		"by default": {
 			subagents.Config{},
-			append(slices.Clone(looks), "sessions_list", "sessions_history", "sessions_spawn"), looks,
+			append(slices.Clone(looks), "skill", "sessions_list", "sessions_history", "sessions_spawn"), append(slices.Clone(looks), "skill"),
 		},
-		"one level": {subagents.Config{MaxDepth: 1}, looks, nil},
+		"one level": {subagents.Config{MaxDepth: 1}, append(slices.Clone(looks), "skill"), nil},
 		"the operator's list, less what is denied": {
 			subagents.Config{Tools: append(slices.Clone(everyTool), "sessions_spawn", "sessions_send"), Deny: []string{"bash", "view"}},
-			[]string{"read_file", "list_directory", "glob", "grep", "write_file", "sessions_list", "sessions_history", "sessions_spawn"},
-			[]string{"read_file", "list_directory", "glob", "grep", "write_file"},
+			[]string{"read_file", "list_directory", "glob", "grep", "write_file", "skill", "sessions_list", "sessions_history", "sessions_spawn"},
+			[]string{"read_file", "list_directory", "glob", "grep", "write_file", "skill"},
 		},
 		"lifted one by one": {
 			subagents.Config{Tools: []string{"glob", "sessions_spawn"}, AlsoAllow: []string{"memory_get", "sessions_send", "cron"}, Deny: []string{"cron"}},
@@ -170,55 +166,6 @@ func TestTheRightsOfAChildAreAmongItsParents(t *testing.T) {
 				t.Errorf("a child at depth %d of %d", s.Depth, depth)
 			}
 		}
-	}
-}
-
-// U05: of the workspace's files only two are shown, and only as far as they are
-// ordinary files of the workspace.
-func TestAChildIsShownTheNotesOfItsWorkspace(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		make  func(dir string) error
-		shown bool
-	}{
-		"a file": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("SECRET"), 0o600) }, true},
-		"a link out": {func(dir string) error {
-			out := filepath.Join(filepath.Dir(dir), "out-"+filepath.Base(dir))
-			if err := os.WriteFile(out, []byte("SECRET"), 0o600); err != nil {
-				return err
-			}
-			return os.Symlink(out, filepath.Join(dir, "AGENTS.md"))
-		}, false},
-		"a second name": {func(dir string) error {
-			if err := os.WriteFile(filepath.Join(dir, "x"), []byte("SECRET"), 0o600); err != nil {
-				return err
-			}
-			return os.Link(filepath.Join(dir, "x"), filepath.Join(dir, "AGENTS.md"))
-		}, false},
-		"a pipe":       {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "AGENTS.md"), 0o600) }, false},
-		"a folder":     {func(dir string) error { return os.Mkdir(filepath.Join(dir, "TOOLS.md"), 0o700) }, false},
-		"another file": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "SOUL.md"), []byte("SECRET"), 0o600) }, false},
-		"a long one": {func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, "TOOLS.md"), []byte("SECRET"+strings.Repeat("x", 1<<20)), 0o600)
-		}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, parent([]llmtest.Call{spawnCall("c1", "a")}, says))
-			if err := c.make(r.space); err != nil {
-				t.Fatal(err)
-			}
-			r.ask("root")
-			for _, q := range r.model.Requests() {
-				if task, _ := lastUser(q); task != "a" {
-					continue
-				}
-				system := q.System[0].Text
-				if strings.Contains(system, "SECRET") != c.shown || len(system) > 10<<10 || !strings.HasPrefix(system, "You are a sub-agent.") {
-					t.Errorf("%d bytes: %.400q", len(system), system)
-				}
-			}
-		})
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/prompt"
 	"parley/costs"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -69,6 +70,9 @@ type Agent struct {
 	Model     llm.Model
 	MaxTokens int
 	Window    int // tokens; 0: as the catalogue knows the model
+	// Prompt returns what its system messages are made of at present; nil: of parley's
+	// words alone. It may be called concurrently.
+	Prompt func() prompt.Agent
 
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: as the loop says

@@ -20,8 +20,8 @@ func runCommand(p program) *cobra.Command {
 		Short: "Run the gateway of a configuration until it is told to end",
 		Long: `run takes messages until it gets an interrupt or SIGTERM. Then it takes nothing
 new, lets running answers end within worker.grace, and ends with status 0. A
-second signal ends it at once. SIGHUP makes it read the file of prices again;
-what else is configured needs a restart. Status 78 is a mistake in the
+second signal ends it at once. SIGHUP makes it read the file of prices,
+instructions and skills again; what else is configured needs a restart. Status 78 is a mistake in the
 configuration.`,
 	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
 		if err := hardenProcess(); err != nil {

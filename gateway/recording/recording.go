@@ -29,11 +29,12 @@ import (
 	"time"
 
 	"parley/agent/pressure"
-
+	"parley/agent/prompt"
 	"parley/costs"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/subagents"
+	"parley/tools/skills"
 	"parley/transcript"
 )
 
@@ -94,6 +95,9 @@ type Agent struct {
 	DoneTool bool     `json:"done_tool,omitempty"`
 
 	Parameters llm.Parameters `json:"parameters,omitzero"` // how its model is asked
+	// The operator's instructions and skills, as they were read last before the export.
+	Instructions []prompt.File  `json:"instructions,omitempty"`
+	Skills       []skills.Skill `json:"skills,omitempty"`
 }
 
 // Price is what a model cost at the export.

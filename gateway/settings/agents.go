@@ -13,10 +13,16 @@ import (
 
 // AgentConfig is who answers.
 type AgentConfig struct {
-	Model         string `yaml:"model"`          // provider/model
-	Prompt        string `yaml:"prompt"`         // added to parley's own short system message
-	MaxIterations int    `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
-	Window        int    `yaml:"window"`         // tokens of a request and its answer; 0: as the catalogue knows the model
+	Model  string `yaml:"model"`  // provider/model
+	Prompt string `yaml:"prompt"` // added to parley's own short system message
+	// Instructions are absolute paths of the operator's files that every system message
+	// of the agent holds, in order: of a folder AGENTS.md and TOOLS.md, or one file.
+	Instructions []string `yaml:"instructions"`
+	// Skills are the skills the agent has, by name. Default: all of Config.Skills. An
+	// empty list is none.
+	Skills        []string `yaml:"skills"`
+	MaxIterations int      `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
+	Window        int      `yaml:"window"`         // tokens of a request and its answer; 0: as the catalogue knows the model
 	// Vision says whether pictures that people send are shown to the model: on, off
 	// or auto (default: where the catalogue says that the model takes them).
 	Vision string `yaml:"vision"`
@@ -70,6 +76,7 @@ func (c Config) validateAgents(ps *problems.List) {
 		if a.Window != 0 && a.Window < minWindow {
 			ps.Add(path+".window", "%d tokens do not hold a system message and an answer: at least %d", a.Window, minWindow)
 		}
+		c.validateInstructions(ps, path, a)
 		for i, t := range a.Tools {
 			if !slices.Contains(ToolNames(), t) {
 				ps.Add(fmt.Sprintf("%s.tools[%d]", path, i), "no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))

@@ -42,12 +42,15 @@ type Config struct {
 	// store that they share.
 	Roles []string `yaml:"roles"`
 
-	Log         LogConfig                 `yaml:"log"`
-	Channels    ChannelsConfig            `yaml:"channels"`
-	Providers   map[string]ProviderConfig `yaml:"providers"`
-	Agents      map[string]AgentConfig    `yaml:"agents"`
-	Files       files.Config              `yaml:"files"`
-	Attachments attachments.Config        `yaml:"attachments"`
+	Log       LogConfig                 `yaml:"log"`
+	Channels  ChannelsConfig            `yaml:"channels"`
+	Providers map[string]ProviderConfig `yaml:"providers"`
+	Agents    map[string]AgentConfig    `yaml:"agents"`
+	// Skills are absolute paths of folders that hold Agent Skills, each in a folder of its
+	// own.
+	Skills      []string           `yaml:"skills"`
+	Files       files.Config       `yaml:"files"`
+	Attachments attachments.Config `yaml:"attachments"`
 
 	Transcription TranscriptionConfig `yaml:"transcription"`
 

@@ -9,6 +9,7 @@ import (
 	"parley/subagents"
 	"parley/subagents/overview"
 	"parley/tools/files"
+	"parley/tools/skills"
 )
 
 // ToolNames returns the built-in tools an agent may have, in the order in which a
@@ -16,7 +17,7 @@ import (
 func ToolNames() []string {
 	return append(append([]string{
 		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
-	}, overview.Names()...), subagents.SpawnName, subagents.SendName)
+	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName)
 }
 
 // validateSubagents holds what is said of sub-agents to the agents and tools

@@ -69,14 +69,17 @@ func (c Config) Validate() error {
 			ps.Add(fmt.Sprintf("files.extra_roots[%d]", i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)
 		}
 	}
+	c.validateSkills(&ps)
 	return ps.Err()
 }
 
 // Overlap reports whether one of two clean, absolute paths is the other or lies in
 // it.
-func Overlap(a, b string) bool {
-	in := func(dir, path string) bool {
-		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	}
-	return filepath.IsAbs(a) && filepath.IsAbs(b) && (in(a, b) || in(b, a))
+func Overlap(a, b string) bool { return IsBelow(a, b) || IsBelow(b, a) }
+
+// IsBelow reports whether path is dir or lies in it; both are clean and absolute, or it
+// does not.
+func IsBelow(dir, path string) bool {
+	return filepath.IsAbs(dir) && filepath.IsAbs(path) &&
+		(path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/"))
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/prompt"
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/commands"
@@ -372,7 +373,7 @@ func (r *fixture) start(name string, change ...func(*worker.Options)) *process {
 	o := worker.Options{
 		Config:   policy.Turns{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
 		Identity: sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,
-		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func(sessionkeys.Key, time.Time) []llm.SystemBlock { return nil }}},
+		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func() prompt.Agent { return prompt.Agent{} }}},
 		Busy:      &agent.Registry{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return r.space, nil },
 		Observer:  r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,

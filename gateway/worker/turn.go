@@ -36,7 +36,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	}
 	var system []llm.SystemBlock
 	if ag.Prompt != nil {
-		system = ag.Prompt(a.m.Key, t.OpenedAt)
+		system = ag.Prompt().Full(ag.Tools, a.m.Key, t.OpenedAt)
 	}
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {

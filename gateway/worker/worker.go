@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/prompt"
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/budgets"
@@ -72,9 +73,11 @@ type Observer interface {
 
 // Agent is what answers under one agent name.
 type Agent struct {
-	Model        llm.Model
-	Tools        *tools.Set
-	Prompt       func(key sessionkeys.Key, now time.Time) []llm.SystemBlock
+	Model llm.Model
+	Tools *tools.Set
+	// Prompt returns what its system messages are made of at present; nil: there are
+	// none. It may be called concurrently.
+	Prompt       func() prompt.Agent
 	MaxSteps     int
 	MaxTokens    int
 	Window       int  // tokens; 0: as the catalogue knows the model

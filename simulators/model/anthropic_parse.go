@@ -199,6 +199,9 @@ func (p *Prompt) anthropicThinking(q *anthropicRequest) {
 	if p.manual {
 		p.settings += " " + pathf("%d", *t.Budget)
 	}
+	if p.Choice.Mode != ChoiceAuto {
+		p.settings += " " + string(p.Choice.Mode) + " " + p.Choice.Name
+	}
 	forced := p.Choice.Mode == ChoiceRequired || p.Choice.Mode == ChoiceNamed
 	if forced && (rules.unforced || t.Type != "" && p.Thinking) {
 		panic(invalid("Thinking may not be enabled when tool_choice forces tool use."))

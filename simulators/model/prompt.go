@@ -55,7 +55,7 @@ type anthropic struct {
 	manual   bool    // a number of thinking tokens was given
 	strict   bool    // an open tool loop must begin with its thinking
 	display  *string // how thinking is to be shown
-	settings string  // what of thinking and effort is part of a cached prefix
+	settings string  // what of thinking, effort and tool choice is part of a cached prefix
 
 	bound           bool      // the model's thinking is bound to what stands before it
 	bindingControls bool      // the request asks for thinking.block_binding

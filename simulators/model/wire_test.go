@@ -145,6 +145,8 @@ func TestBreakpointsWriteAndReadTheCacheOfAnthropic(t *testing.T) {
 	system := `,"system":[` + mark("12345678", hour) + `]`
 	first := anth(`{"role":"user","content":[`+mark("abcd", "")+`]}`, system)
 	next := anth(`{"role":"user","content":"abcd"},{"role":"assistant","content":"efgh"},{"role":"user","content":[`+mark("ijkl", "")+`,{"type":"text","text":"z"}]}`, system)
+	tool := `,"tools":[{"name":"f","input_schema":{"type":"object"}}]`
+	tooled, forbidden := anth(`{"role":"user","content":[`+mark("abcd", "")+`]}`, system+tool), anth(`{"role":"user","content":[`+mark("abcd", "")+`]}`, system+tool+`,"tool_choice":{"type":"none"}`)
 	for i, step := range []struct {
 		body string
 		wait time.Duration
@@ -157,6 +159,10 @@ func TestBreakpointsWriteAndReadTheCacheOfAnthropic(t *testing.T) {
 		{strings.Replace(next, `"m"`, `"n"`, 1), 0, model.Usage{CacheWrite1h: 2, CacheWrite5m: 3, Input: 1}},
 		{anth(hi, ""), 0, model.Usage{Input: 1}},
 		{next, 2 * time.Hour, model.Usage{CacheWrite1h: 2, CacheWrite5m: 3, Input: 1}},
+		// Another tool_choice leaves what is cached of tools and system, and no message.
+		{tooled, 0, model.Usage{CacheWrite1h: 7, CacheWrite5m: 1}},
+		{tooled, 0, model.Usage{CacheRead: 8}},
+		{forbidden, 0, model.Usage{CacheRead: 7, CacheWrite5m: 1}},
 	} {
 		now = now.Add(step.wait)
 		h.tell(messages, step.body)

@@ -152,8 +152,9 @@ func summariesOf(history []transcript.Message, turn string) (n int) {
 // together with its cost. The turn goes on either way, unless it was ended meanwhile.
 func (r *compactor) summarise(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string) (*Outcome, error) {
 	r.emit(Event{Type: Compacting, Overlay: &o})
+	choice := llm.Auto
 	for {
-		got, err := r.askSummary(ctx, history, o, wishes)
+		got, err := r.askSummary(ctx, history, o, wishes, choice)
 		if err != nil {
 			return nil, err
 		}
@@ -176,23 +177,39 @@ func (r *compactor) summarise(ctx context.Context, history []transcript.Message,
 				continue
 			}
 		}
+		if failure == nil && choice == llm.Auto && onlyCalls(got.response.Message) {
+			if err := r.settle(ctx, got.attempt); err != nil {
+				return nil, err
+			}
+			r.report(got.attempt)
+			choice = llm.None
+			continue
+		}
 		return nil, r.commitSummary(ctx, history, o, got.attempt, failure)
 	}
 }
 
+// onlyCalls reports whether an answer has calls of tools and no words.
+func onlyCalls(m transcript.Message) bool { return len(m.Calls()) > 0 && m.Text() == "" }
+
 // askSummary makes the model call for a summary. It repeats the beginning of the requests
-// before it, so that the provider's cache serves it: with their effort and thinking, too, which
-// are part of what is cached (Claude API: thinking and prompt caching). A summary would need
+// before it, so that the provider's cache serves it: with their effort, thinking and choice of
+// tools, too, which are part of what is cached (Claude API: thinking and prompt caching, tool
+// use with prompt caching). So the model is asked in words not to call tools, and only if it
+// does so all the same it is told by the choice. A summary would need
 // less thinking, but reading the whole conversation uncached costs more than that saves. A
 // number of thinking tokens comes on top of those for the words.
-func (r *compactor) askSummary(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string) (modelResult, error) {
+func (r *compactor) askSummary(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string, choice llm.ToolChoice) (modelResult, error) {
 	tail := pressure.Request(o, r.ladder, wishes)
 	for i := range tail {
 		tail[i].CreatedAt = r.Now()
 	}
 	r.purpose = costs.Summary
 	defer func() { r.purpose = r.turn.Purpose }()
-	req := r.withoutCalls(r.buildRequest(history, tail...), history)
+	req := r.buildRequest(history, tail...)
+	if choice == llm.None {
+		req = r.withoutCalls(req, history)
+	}
 	req.MaxTokens = min(req.MaxTokens, int(pressure.AnswerTokens(r.ladder))+req.Budget)
 	return r.ask(ctx, req, len(history), tail...)
 }

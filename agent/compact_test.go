@@ -155,11 +155,43 @@ func TestCompaction(t *testing.T) {
 			if len(all) != 1 || all[0].Kind != transcript.NoSummary || all[0].Reason != tc.reason || all[0].Trigger != pressure.TriggerAuto {
 				t.Errorf("the history has %+v", all)
 			}
-			if n := len(r.model.Requests()); n != 5 {
-				t.Errorf("%d requests, one of them for a summary", n)
+			summaries := 1
+			if tc.answer[0] == (llmtest.Call{ID: "c", Name: "echo"}) { // it is asked again
+				summaries = 2
+			}
+			if n := len(r.model.Requests()); n != 4+summaries {
+				t.Errorf("%d requests, %d of them for a summary", n, summaries)
 			}
 		})
 	}
+	t.Run("forbids calls only if the model makes one in place of the summary", func(t *testing.T) {
+		t.Parallel()
+		r := newLong(t, setOf(t, tool(t, "echo", tools.Read, echo)))
+		asked := 0
+		r.model.Reply = func(_ int, q llm.Request) llmtest.Turn {
+			if !asksForSummary(q) {
+				return text("fine")
+			}
+			asked++
+			mayCall := q.Choice == llm.Auto && len(q.Tools) == 1 // as before it, for the provider's cache
+			if mayCall != (asked == 1) {
+				t.Errorf("request %d for a summary has the choice %q of %d tools", asked, q.Choice, len(q.Tools))
+			}
+			if asked == 1 {
+				return calls(llmtest.Call{ID: "c1", Name: "echo"})
+			}
+			return text("Ann wants 42.")
+		}
+		if o := r.run(t, t.Context()); o.Text != "fine" || len(r.journal.results()) != 0 {
+			t.Errorf("the turn ended with %+v after %d calls of tools", o, len(r.journal.results()))
+		}
+		if all := overlays(r.journal.messages); asked != 2 || len(all) != 1 || all[0].Summary != "Ann wants 42." {
+			t.Errorf("after %d requests the history has %+v", asked, all)
+		}
+		if n := len(r.journal.ledger()); n != 3 {
+			t.Errorf("the ledger has %d calls", n)
+		}
+	})
 	t.Run("does not summarise without money, and leaves the turn to the budget", func(t *testing.T) {
 		t.Parallel()
 		r := newLong(t, nil, llmtest.Text("s"))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +30,8 @@ type book struct {
 	sessions []sessions.Session // parents before children
 	turns    map[sessionkeys.SessionID][]sessions.Turn
 	messages map[sessionkeys.SessionID][]transcript.Message
-	read     []sessionkeys.SessionID
+	mu       sync.Mutex
+	read     []sessionkeys.SessionID // guarded by mu
 	err      error
 }
 
@@ -58,6 +60,8 @@ func (b *book) TurnsOf(_ context.Context, id sessionkeys.SessionID) ([]sessions.
 }
 
 func (b *book) Messages(_ context.Context, id sessionkeys.SessionID) ([]transcript.Message, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.read = append(b.read, id)
 	return b.messages[id], b.err
 }

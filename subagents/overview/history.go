@@ -110,6 +110,8 @@ func plainText(m transcript.Message) string {
 			if p.Reason == transcript.Canceled || p.Reason == transcript.TimedOut || p.Reason == transcript.Failed {
 				lines = append(lines, "[not finished: "+string(p.Reason)+"]")
 			}
+		case transcript.Overlay:
+			lines = append(lines, overlayText(p))
 		case transcript.Binary, transcript.ImageURL:
 			lines = append(lines, "[an attachment]")
 		}
@@ -118,4 +120,18 @@ func plainText(m transcript.Message) string {
 		lines = []string{"[no words]"}
 	}
 	return string(m.Role) + ": " + strings.Join(lines, "\n")
+}
+
+// overlayText returns what changed for later requests.
+func overlayText(o transcript.Overlay) string {
+	switch o.Kind {
+	case transcript.Summarised:
+		return fmt.Sprintf("[a summary stands for messages 1 to %d: %s]", o.Through, tools.Truncate(o.Summary, maxWords))
+	case transcript.Trimmed:
+		return fmt.Sprintf("[long outputs up to message %d are shortened]", o.Through)
+	case transcript.Undone:
+		return "[the last summary was taken back]"
+	default:
+		return "[a summary failed]"
+	}
 }

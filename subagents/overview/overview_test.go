@@ -281,11 +281,17 @@ func TestAHistoryIsBoundedAndCannotGiveOrders(t *testing.T) {
 		{Role: transcript.Tool, Parts: []transcript.Part{transcript.ToolResult{ToolCallID: "1", Name: "grep", Content: strings.Repeat("o", 5000), IsError: true}}},
 		{Role: transcript.Assistant, Parts: []transcript.Part{transcript.Text{Text: strings.Repeat("w", 5000)}, transcript.Binary{Path: "x"}}},
 		{Role: transcript.Assistant},
+		{Role: transcript.System, Parts: []transcript.Part{transcript.Overlay{Kind: transcript.Summarised, Through: 2, Summary: "they look"}}},
+		{Role: transcript.System, Parts: []transcript.Part{transcript.Overlay{Kind: transcript.Trimmed, Through: 3, View: 512}}},
+		{Role: transcript.System, Parts: []transcript.Part{transcript.Overlay{Kind: transcript.Undone}}},
+		{Role: transcript.System, Parts: []transcript.Part{transcript.Overlay{Kind: transcript.NoSummary}}},
 	}
 	got := must(t, options(b), "a", "sessions_history", `{"session":"c"}`)
 	for _, want := range []string{
 		"What session c said, untrusted, up to the mark ", ":\n#1 user: find it and obey\n", "\n#2 assistant: calls grep {\"pattern\":\"ppp", "\n#3 tool: error of grep: ooo",
 		"[an attachment]", "\n#5 assistant: [no words]\n",
+		"\n#6 system: [a summary stands for messages 1 to 2: they look]\n#7 system: [long outputs up to message 3 are shortened]\n" +
+			"#8 system: [the last summary was taken back]\n#9 system: [a summary failed]\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)

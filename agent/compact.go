@@ -42,8 +42,7 @@ func (r *compactor) relieve(ctx context.Context, history []transcript.Message) (
 	plan := r.ladder.Next(history, r.turn.ID, r.gauge.Tokens, r.system)
 	if r.gauge.Tokens >= r.ladder.Warn && !r.warned {
 		r.warned = true
-		r.log.Warn("context window fills", "turn", r.turn.ID, "session", string(r.turn.Session),
-			"tokens", r.gauge.Tokens, "window", r.ladder.Window, "percent", r.ladder.Percent(r.gauge.Tokens))
+		r.log.Warn("context window fills", "tokens", r.gauge.Tokens, "window", r.ladder.Window, "percent", r.ladder.Percent(r.gauge.Tokens))
 	}
 	return r.follow(ctx, history, plan)
 }
@@ -57,7 +56,7 @@ func (r *compactor) measure(history []transcript.Message) {
 		r.system = pressure.GuessSystem(llm.Request{System: r.turn.System, Tools: r.turn.Tools.Definitions()})
 	}
 	r.gauge = pressure.Measure(history, r.turn.Model.Name(), r.system)
-	r.log.Debug("context measured", "turn", r.turn.ID, "session", string(r.turn.Session), "tokens", r.gauge.Tokens, "percent", r.ladder.Percent(r.gauge.Tokens))
+	r.log.Debug("context measured", "tokens", r.gauge.Tokens, "percent", r.ladder.Percent(r.gauge.Tokens))
 }
 
 // overflow does what has to be done after the model refused a request because it is too
@@ -111,7 +110,7 @@ func (r *compactor) commitOverlay(ctx context.Context, history []transcript.Mess
 	if err := r.Journal.Append(commit, r.overlayMessage(history, o)); err != nil {
 		return fmt.Errorf("change what later requests hold: %w", err)
 	}
-	r.log.Info("later requests changed", "turn", r.turn.ID, "session", string(r.turn.Session), "how", string(o.Kind), "tokens_before", o.Before, "tokens_after", o.After)
+	r.log.Info("later requests changed", "how", string(o.Kind), "tokens_before", o.Before, "tokens_after", o.After)
 	r.emit(Event{Type: Compacted, Overlay: &o})
 	return nil
 }
@@ -163,7 +162,7 @@ func (r *compactor) summarise(ctx context.Context, history []transcript.Message,
 		}
 		if budget, ok := errors.AsType[*costs.BudgetError](got.err); ok {
 			r.refused = budget
-			r.log.Warn("summary refused by the budgets", "turn", r.turn.ID, "session", string(r.turn.Session), "error", budget)
+			r.log.Warn("summary refused by the budgets", "error", budget)
 			return nil, nil
 		}
 		failure, _ := errors.AsType[*llm.Error](got.err)
@@ -219,7 +218,7 @@ func (r *compactor) commitSummary(ctx context.Context, history []transcript.Mess
 	o, why := r.judgeSummary(history, o, a, failure)
 	if why != "" {
 		o = transcript.Overlay{Kind: transcript.NoSummary, Trigger: o.Trigger, Reason: why, Before: o.Before}
-		r.log.Warn("summary failed", "turn", r.turn.ID, "session", string(r.turn.Session), "reason", why, "tokens", o.Before, "window", r.ladder.Window)
+		r.log.Warn("summary failed", "reason", why, "tokens", o.Before, "window", r.ladder.Window)
 	}
 	faultpoint.Hit("agent.summary.answered")
 	if err := r.settle(ctx, a, r.overlayMessage(history, o)); err != nil {
@@ -229,7 +228,7 @@ func (r *compactor) commitSummary(ctx context.Context, history []transcript.Mess
 	r.steps, r.tries = r.steps+1, 0
 	r.report(a)
 	if why == "" {
-		r.log.Info("conversation summarised", "turn", r.turn.ID, "session", string(r.turn.Session), "trigger", o.Trigger,
+		r.log.Info("conversation summarised", "trigger", o.Trigger,
 			"tokens_before", o.Before, "tokens_after", o.After, "saved", o.Before-o.After)
 	}
 	r.emit(Event{Type: Compacted, Overlay: &o})

@@ -84,7 +84,14 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 		return false, fmt.Errorf("touch the mailbox: %w", err)
 	}
 	if !got && t.Take && m.Owner == w.Identity && m.HasWork() && w.leases.holds() && !w.actors.has(t.Token) && !w.recovering.Load() {
-		if m, err = w.Store.Reacquire(ctx, m.Fence(), w.leases.now()); err != nil {
+		m, err = w.Store.Reacquire(ctx, m.Fence(), w.leases.now())
+		if errors.Is(err, sessions.ErrFenced) {
+			// Another worker has this one's name: this one is dead to the store, and will
+			// hear of it with its next heartbeat. The message is noted; others take it.
+			w.hintOthers()
+			return false, nil
+		}
+		if err != nil {
 			return false, fmt.Errorf("reacquire the mailbox: %w", err)
 		}
 		got = true

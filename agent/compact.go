@@ -194,10 +194,10 @@ func onlyCalls(m transcript.Message) bool { return len(m.Calls()) > 0 && m.Text(
 // askSummary makes the model call for a summary. It repeats the beginning of the requests
 // before it, so that the provider's cache serves it: with their effort, thinking and choice of
 // tools, too, which are part of what is cached (Claude API: thinking and prompt caching, tool
-// use with prompt caching). So the model is asked in words not to call tools, and only if it
-// does so all the same it is told by the choice. A summary would need
-// less thinking, but reading the whole conversation uncached costs more than that saves. A
-// number of thinking tokens comes on top of those for the words.
+// use with prompt caching). So the words of the request forbid calls; choice is llm.None only
+// after the model has called a tool in place of the summary. A summary would need less
+// thinking, but reading the whole conversation uncached costs more than that saves. A number
+// of thinking tokens comes on top of those for the words.
 func (r *compactor) askSummary(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string, choice llm.ToolChoice) (modelResult, error) {
 	tail := pressure.Request(o, r.ladder, wishes)
 	for i := range tail {

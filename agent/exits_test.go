@@ -145,12 +145,12 @@ func TestAfterEveryEndOfATurnTheSessionIsUsable(t *testing.T) {
 	errFresh := errors.New("a new message of the person")
 	for name := range exits(t) {
 		for _, cause := range []error{agent.ErrStopped, agent.ErrTurnTimeout, agent.ErrHandover, errors.New("lease lost"), errFresh} {
+			m := exits(t)[name]
+			if m.deaf && errors.Is(cause, errFresh) { // a new message does not interrupt this moment
+				continue
+			}
 			t.Run(name+"/"+cause.Error(), func(t *testing.T) {
 				t.Parallel()
-				m := exits(t)[name]
-				if m.deaf && errors.Is(cause, errFresh) {
-					t.Skip("it is not heard there")
-				}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				r := newRig(t, setOf(t, tool(t, "read", tools.Read, echo), tool(t, "write", tools.Write, echo)), m.turns...)
 				r.model.Reply = func(_ int, q llm.Request) llmtest.Turn {

@@ -57,7 +57,7 @@ func (s sendResult) failures() []recipient {
 	return slices.DeleteFunc(slices.Clone(s.Results), func(r recipient) bool { return r.Type == success })
 }
 
-// reachedAny reports whether anybody got it. Nobody to send it to is nobody missed.
+// reachedAny reports whether at least one recipient got the message, or it had none.
 func (s sendResult) reachedAny() bool {
 	return len(s.Results) == 0 || slices.ContainsFunc(s.Results, func(r recipient) bool { return r.Type == success })
 }

@@ -126,7 +126,7 @@ func (s *sender) ShowTyping(ctx context.Context, to sessionkeys.Address) error {
 		return err
 	}
 	now := s.o.Now()
-	if s.typingSigns.isFresh(to.Peer, now) || s.isNoteToSelf(to.Peer) { // nobody sees oneself write
+	if s.typingSigns.isFresh(to.Peer, now) || s.isNoteToSelf(to.Peer) { // a sign in the note to self is shown to no other person
 		return nil
 	}
 	if err := s.sendTyping(ctx, to, t); err != nil {

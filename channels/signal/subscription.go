@@ -64,8 +64,8 @@ func (s *subscription) addReaders(n int) {
 	s.changed = make(chan struct{})
 }
 
-// begin reports whether somebody reads the journal, and then that a subscription begins
-// which is to end when changed is closed and nobody does any more.
+// begin reports whether the journal has a reader. Then a subscription begins, which is to
+// end when changed is closed and no reader is left.
 func (s *subscription) begin() (wanted bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

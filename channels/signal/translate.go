@@ -161,7 +161,7 @@ func (r *receiver) fill(e *event, raw []byte) error {
 	return nil
 }
 
-// skipReason returns why an event is nobody's message to us, or "".
+// skipReason returns why an event is no message to the bot; "" if it is one.
 func (r *receiver) skipReason(v *envelope, aci, number string) string {
 	switch {
 	case hasKey(v.Sync):

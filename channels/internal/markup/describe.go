@@ -28,7 +28,7 @@ func (p Part) Text() string {
 	return NotShown(p.Name)
 }
 
-// NotShown names what somebody shared and a conversation cannot show.
+// NotShown returns the words for something shared that a conversation cannot show.
 func NotShown(what string) string { return "(shared " + what + ", which cannot be shown here)" }
 
 // Shared returns the words for something that was shared, such as "a contact", with

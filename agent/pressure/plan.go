@@ -176,7 +176,7 @@ func (l Ladder) planSummary(history []transcript.Message, turn string, tokens, s
 	for n > 0 && scale(all-upTo[starts[n-1]], factor) <= keep {
 		n--
 	}
-	room := l.Window - AnswerTokens(l) - l.Window/marginShare
+	room := l.Window - AnswerTokens(l) - l.Window/marginShare - scale(GuessMessages(Request(o, l, "")), factor)
 	for n > 0 && scale(upTo[starts[n]], factor) > room {
 		n--
 	}

@@ -239,6 +239,29 @@ func TestNext(t *testing.T) {
 	})
 }
 
+// The request for a summary fits into the window, with its own words and its answer.
+func TestPlanSummaryLeavesRoomForTheRequest(t *testing.T) {
+	t.Parallel()
+	const window = 4500
+	l := pressure.Policy{}.Ladder(window, 1000)
+	for tokens := 300; tokens < 700; tokens += 20 {
+		c := &conversation{}
+		for pressure.GuessMessages(c.messages) < l.Compact {
+			c.ask("what now?")
+			c.answer(long(tokens), transcript.RequestSize{})
+		}
+		c.ask("and now?")
+		plan := l.Next(c.messages, c.turn(), pressure.GuessMessages(c.messages), 0)
+		if plan.Action != pressure.Summarise {
+			t.Fatalf("answers of %d tokens: the plan is %+v", tokens, plan)
+		}
+		asked := pressure.GuessMessages(append(c.messages[:plan.Overlay.Through:plan.Overlay.Through], pressure.Request(plan.Overlay, l, "")...))
+		if asked+pressure.AnswerTokens(l) > window {
+			t.Errorf("answers of %d tokens: the request for the summary takes %d, and its answer %d, of %d", tokens, asked, pressure.AnswerTokens(l), window)
+		}
+	}
+}
+
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	l := pressure.Policy{}.Ladder(100_000, 1000)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ var (
 // word.
 func (l *Workload) Brain(_ context.Context, p *model.Prompt) model.Answer {
 	text := p.LastText()
+	if isSummaryRequest(text) {
+		return l.summary(p)
+	}
 	done := countCallsSince(p)
 	a := l.answer(text, done, p)
 	span := l.Shape.Slowest - l.Shape.Fastest
@@ -77,6 +81,23 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 		said = append(said, vocabulary[l.pick(len(vocabulary), "word", tag, n)])
 	}
 	return model.Reply(model.Say(strings.Join(append(said, end), " ")))
+}
+
+// summaryRequest begins the words by which a summary is asked for.
+const summaryRequest = "Provide a detailed but concise summary of our conversation above."
+
+func isSummaryRequest(text string) bool { return strings.HasPrefix(text, summaryRequest) }
+
+// summary is what the model notes of a conversation: that it was this one.
+func (l *Workload) summary(p *model.Prompt) model.Answer {
+	for _, m := range slices.Backward(p.Messages) {
+		if canary := canaryIn.FindString(m.Text); canary != "" {
+			a := model.Reply(model.Say("We talked about " + canary + "."))
+			a.Latency = l.Shape.Fastest
+			return a
+		}
+	}
+	return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "a summary is to be made of nothing"}}
 }
 
 // isNotice reports whether text is words of the gateway's own, neither an answer nor a part

@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -17,7 +18,7 @@ import (
 // call is one request to the model, as the books have it.
 type call struct {
 	step
-	canary, question string
+	canary, question string   // question is "" for a summary
 	history          [32]byte // of its messages
 }
 
@@ -47,7 +48,10 @@ func newCalls(b Evidence) *calls {
 	}
 	c.answered, c.perhaps = finalAnswers(b, c.done)
 	for _, q := range b.Requests {
-		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body)), question: questionOf(q.Body)}
+		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body))}
+		if !asksSummary(q) {
+			one.question = questionOf(q.Body)
+		}
 		for i, h := range historyDigests(q) {
 			if i > 0 {
 				keepEarliest(c.beyond, one.history, q.At)
@@ -136,6 +140,10 @@ func keepEarliest[K comparable](m map[K]time.Time, k K, at time.Time) {
 	}
 }
 
+// asksSummary reports whether a request is for a summary, and not about the newest question
+// that it holds.
+func asksSummary(q model.Recorded) bool { return bytes.Contains(q.Body, []byte(summaryRequest)) }
+
 // questionOf returns the question that a request is about: the newest one.
 func questionOf(body []byte) (tag string) {
 	newest := -1
@@ -184,6 +192,9 @@ func (c *calls) repaidReason(first, again string) string {
 	}
 	if at, ok := c.beyond[f.history]; ok && at.Before(a.at) {
 		return "a request went on from it before"
+	}
+	if f.question == "" && c.settled[first] {
+		return "the summary was stored before"
 	}
 	if at, ok := c.answered[f.question]; ok && at.Before(a.at) {
 		return "the answer was sent before"

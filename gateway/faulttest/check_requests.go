@@ -71,6 +71,9 @@ func (r *Report) checkRequests(b Evidence) map[string]conversation {
 			if canary == "" { // not of the load
 				break
 			}
+			if asksSummary(q) {
+				r.Summaries++
+			}
 			sum := sha256.Sum256(q.Body)
 			finished[sum] = append(finished[sum], q.ID)
 		case model.Aborted:

@@ -294,6 +294,12 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			b.again(model.Complete, costs.Settled)
 			b.Faults = []Fault{{At: b.Requests[0].At.Add(time.Minute), Incarnation: lifeA, Killed: true}}
 		}, Repaid},
+		"a summary made again after its maker was killed": {func(t *testing.T, _ *Workload, b *Evidence) {
+			b.summarise(t, costs.Interrupted)
+		}, ""},
+		"a summary made again after it was stored": {func(t *testing.T, _ *Workload, b *Evidence) {
+			b.summarise(t, costs.Settled)
+		}, Repaid},
 		"a call of the model made again after a kill of another": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.nextAsked()
 			b.again(model.Complete, costs.Settled)
@@ -442,6 +448,17 @@ func (b *Evidence) again(o model.Outcome, s costs.State) {
 	b.Ledger[0].State, b.Ledger[0].Upper = s, b.Ledger[0].Amount
 	n := len(b.Requests) - 1
 	b.Requests[n].At, b.Bill.Entries[n].At = noon.Add(time.Minute+800*time.Millisecond), noon.Add(time.Minute+800*time.Millisecond)
+}
+
+// summarise makes the first request one for a summary, which another life makes again after
+// a kill; s is the ledger's word on the first.
+func (b *Evidence) summarise(t *testing.T, s costs.State) {
+	t.Helper()
+	b.replaced(t, 0, "question m0x0", summaryRequest+" question m0x0")
+	b.nextAsked()
+	b.again(model.Complete, s)
+	b.Requests[len(b.Requests)-1].Body = b.Requests[0].Body
+	b.Faults = []Fault{{At: b.Requests[0].At.Add(500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
 }
 
 // repaid makes request i once more by another life, long after everything.

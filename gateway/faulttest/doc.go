@@ -59,5 +59,6 @@
 // stands on, between the step before and the step after), and is not seen to have
 // taken the next step there; or if Telegram could not hand over its answer. A call
 // of the model has none if a request went on from its answer before, whoever's, or
-// if the answer to its question was sent before.
+// if the answer to its question was sent before; and one for a summary if the ledger has
+// its row, which is stored with the summary.
 package faulttest

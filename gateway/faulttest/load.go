@@ -49,8 +49,11 @@ type Shape struct {
 	// Fastest and Slowest bound the time that one answer of the model takes.
 	// Default 50 ms and 800 ms; in the small part 20 ms and 200 ms.
 	Fastest, Slowest time.Duration
-	// Words is how long answers are; default 12.
+	// Words is how long answers are; default [DefaultWords].
 	Words int
+	// Window is how many tokens the model takes, and refuses what is longer; 0: more than
+	// any conversation has, so none is ever summarised.
+	Window int
 }
 
 func (s Shape) defaults() Shape {
@@ -84,6 +87,16 @@ func (s Shape) defaults() Shape {
 	}
 	return s
 }
+
+// Compacting returns the shape with a window so small, and answers so long, that each
+// conversation has to be summarised several times.
+func (s Shape) Compacting() Shape {
+	s.Window, s.Words = 4500, 400
+	return s
+}
+
+// DefaultWords is how many words an answer has where a [Shape] does not say.
+const DefaultWords = 12
 
 // Workload is what is said, all of it a function of shape and seed.
 type Workload struct {

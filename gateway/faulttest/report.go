@@ -68,6 +68,7 @@ type Report struct {
 	Calls     int // requests on the bill that were not refused
 	Extra     int // of them beyond what the load needs
 	Aborted   int // of them given up by the client
+	Summaries int // of them answered with a summary of a conversation
 	Unknown   int // calls of tools of which the model was told that nobody knows whether they ran
 	Settled   int // rows of the ledger that are exact
 	Doubts    int // rows that are not
@@ -91,8 +92,8 @@ func (r *Report) Has(k Kind) bool {
 
 // String returns the numbers in one line.
 func (r *Report) String() string {
-	s := fmt.Sprintf("%d questions, %d answered, %d told, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off; ledger: %d exact, %d in doubt, bill %s",
-		r.Questions, r.Answered, r.Told, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Settled, r.Doubts, r.Billed)
+	s := fmt.Sprintf("%d questions, %d answered, %d told, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off, %d summaries; ledger: %d exact, %d in doubt, bill %s",
+		r.Questions, r.Answered, r.Told, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Summaries, r.Settled, r.Doubts, r.Billed)
 	if n := len(r.Resumed); n > 0 {
 		s += fmt.Sprintf("; %d calls went on after %s (median), %s (longest)", n, r.Resumed[n/2].Round(10*time.Millisecond), r.Resumed[n-1].Round(10*time.Millisecond))
 	}

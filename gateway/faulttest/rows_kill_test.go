@@ -7,18 +7,22 @@ import (
 )
 
 // A process is killed while a model's answer streams, each time at another
-// piece, while the load goes on. (F1)
+// piece, while the load goes on and conversations are summarised. (F1)
 func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) {
 	t.Parallel()
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
-		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{}.Compacting()})
 		kills := faulttest.ScaledSize(100)
 		limit := 200
 		if faulttest.IsLong() { // five times as many answers stream at a time
 			limit = 800
 		}
+		shape := run.Workload.Shape
+		limit *= shape.Words / faulttest.DefaultWords // each of so many more pieces
 		run.KillAt(kills, 1, limit, "agent.delta")
-		killed(t, run, kills)
+		if report := killed(t, run, kills); report.Summaries < shape.Conversations {
+			t.Errorf("%d summaries in %d conversations: the load does not fill the window", report.Summaries, shape.Conversations)
+		}
 	})
 }
 

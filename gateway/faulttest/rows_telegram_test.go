@@ -100,7 +100,9 @@ func TestAWholePreviewIsNoAnswerBeforeItsTurnIsStored(t *testing.T) {
 		run.PlanAlways("worker.finish.before=delay:2500ms")
 		run.Start()
 		run.Drive(run.KillRandomly(max(faulttest.ScaledSize(25), 3), 8))
-		run.Restart(0) // what is shown is stored by then
+		for i := range run.Processes() {
+			run.Restart(i) // what is shown is stored by then
+		}
 		report := run.Finish()
 		if report.Unasked == 0 || report.Extra == 0 {
 			t.Errorf("%d messages stood already, and %d calls were made again: the row proves nothing", report.Unasked, report.Extra)

@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -116,7 +117,7 @@ func Open(t testing.TB, o Options) *Run {
 		t.Fatal(err)
 	}
 	r.Telegram = tg
-	r.Model = model.New(model.Options{Brain: brain, Prices: modelPrices(t), MaxRequests: 1 << 20, MaxRecorded: 1 << 30})
+	r.Model = model.New(model.Options{Brain: brain, Prices: modelPrices(t), Window: o.Shape.Window, MaxRequests: 1 << 20, MaxRecorded: 1 << 30})
 	r.serveSimulators()
 	r.TelegramLine = NewProxy(t, strings.TrimPrefix(tg.URL(), "http://"))
 	r.ModelLine = NewProxy(t, strings.TrimPrefix(r.Model.URL(), "http://"))
@@ -198,7 +199,7 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"name":      fmt.Sprintf("process-%d", i),
 		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue, pace: %d%s}}}", Token, tg, limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
-		"agents":    "{main: {model: sim/demo, window: 200000, tools: [read_file, write_file, edit_file, sessions_spawn]}}",
+		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn]}}", cmp.Or(r.o.Shape.Window, 200_000)),
 		"subagents": "{max_concurrent: 64}",
 		// A turn that was killed many times is not poison here.
 		"worker": fmt.Sprintf("{turns: 64, attempts: 1000, lease: %s, grace: %s}", r.o.Lease, r.o.Lease),

@@ -77,6 +77,10 @@ type Turn struct {
 	ToolOutput  int            // bytes of one result of a tool; 0: as the loop says
 	Vision      bool           // the model takes pictures
 
+	// Fallbacks are asked in this order when the model does not work. A turn keeps the one
+	// that it came to. (docs/decisions/0066)
+	Fallbacks []Fallback
+
 	// Compact: the turn carries out what a person asked for, and answers no message.
 	Compact *Compaction
 
@@ -126,11 +130,12 @@ const (
 	ToolResulted   EventType = "tool_result"
 	StepComplete   EventType = "step_complete"
 	FinalResponse  EventType = "final"
-	ModelCalled    EventType = "model_call"  // one attempt ended: Call is filled
-	Retrying       EventType = "llm_retry"   // Wait says how long
-	Compacting     EventType = "compacting"  // a summary is asked for: Overlay is the plan
-	Compacted      EventType = "compacted"   // later requests hold less, or a summary failed: Overlay says which
-	Interrupted    EventType = "interrupted" // what the step said so far is void: it is asked anew
+	ModelCalled    EventType = "model_call"   // one attempt ended: Call is filled
+	Retrying       EventType = "llm_retry"    // Wait says how long
+	FellBack       EventType = "llm_fallback" // another model is asked: Fallback says which
+	Compacting     EventType = "compacting"   // a summary is asked for: Overlay is the plan
+	Compacted      EventType = "compacted"    // later requests hold less, or a summary failed: Overlay says which
+	Interrupted    EventType = "interrupted"  // what the step said so far is void: it is asked anew
 	Problem        EventType = "error"
 )
 
@@ -153,6 +158,8 @@ type Event struct {
 	Wait   time.Duration // Retrying
 	Err    error         // Problem, Retrying
 	Call   *CallReport   // ModelCalled
+
+	Fallback *FallbackReport // FellBack
 
 	Overlay *transcript.Overlay // Compacting, Compacted
 }

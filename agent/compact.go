@@ -165,6 +165,12 @@ func (r *compactor) summarise(ctx context.Context, history []transcript.Message,
 			r.log.Warn("summary refused by the budgets", "error", budget)
 			return nil, nil
 		}
+		if errors.Is(got.err, errNextModel) {
+			return nil, nil // it may not need one
+		}
+		if llm.IsCircuitOpen(got.err) {
+			return r.finishUnanswered(ctx, nil, failedOutcome(got.err), transcript.Failed, nil)
+		}
 		failure, _ := errors.AsType[*llm.Error](got.err)
 		if failure != nil && failure.Kind == llm.ContextLength {
 			if fewer, ok := pressure.Fewer(history, r.turn.ID, o); ok {
@@ -225,7 +231,7 @@ func (r *compactor) commitSummary(ctx context.Context, history []transcript.Mess
 		return err
 	}
 	faultpoint.Hit("agent.summary.settled")
-	r.steps, r.tries = r.steps+1, 0
+	r.advance()
 	r.report(a)
 	if why == "" {
 		r.log.Info("conversation summarised", "trigger", o.Trigger,

@@ -32,7 +32,7 @@ func (r *take) unfinished(a *attempt, why transcript.FinishReason) []transcript.
 func (r *take) finishUnanswered(ctx context.Context, a *attempt, o Outcome, why transcript.FinishReason, rest []finishedCall) (*Outcome, error) {
 	ms := append(callMessages(rest), r.unfinished(a, why)...)
 	if a != nil && len(ms) > 0 {
-		r.steps, r.tries = r.steps+1, 0
+		r.advance()
 	}
 	return r.finish(ctx, a, o, ms, callEvents(rest)...)
 }
@@ -56,11 +56,17 @@ func appendReason(words, why string) string {
 
 // hasAnswer reports whether the history holds an answer of the turn.
 func hasAnswer(history []transcript.Message, turn string) bool {
+	_, ok := lastAnswer(history, turn)
+	return ok
+}
+
+// lastAnswer returns the last answer in the history if it is one of the turn.
+func lastAnswer(history []transcript.Message, turn string) (transcript.Message, bool) {
 	for _, m := range slices.Backward(history) {
 		if m.Role == transcript.Assistant {
 			_, own := stepOf(turn, m.ID)
-			return own
+			return m, own
 		}
 	}
-	return false
+	return transcript.Message{}, false
 }

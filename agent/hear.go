@@ -241,7 +241,7 @@ func (r *transcriber) commitNote(ctx context.Context, a *attempt, m transcript.M
 		return err
 	}
 	faultpoint.Hit("agent.hear.settled")
-	r.steps, r.tries = r.steps+1, 0
+	r.advance()
 	r.report(a)
 	return nil
 }

@@ -49,8 +49,17 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w closin
 		Parts:     []transcript.Part{transcript.Text{Text: w.instruction}},
 		CreatedAt: r.Now(),
 	}
-	req := r.withoutCalls(r.buildRequest(history, instruction), history)
-	got, err := r.ask(ctx, req, len(history), instruction)
+	ask := func() (modelResult, error) {
+		req := r.withoutCalls(r.buildRequest(history, instruction), history)
+		return r.ask(ctx, req, len(history), instruction)
+	}
+	got, err := ask()
+	for err == nil && errors.Is(got.err, errNextModel) {
+		if !r.Pressure.Off {
+			r.measure(history)
+		}
+		got, err = ask()
+	}
 	if err != nil {
 		return r.outcomeOr(nil, err)
 	}
@@ -71,7 +80,7 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w closin
 		}))
 	}
 	if got.attempt != nil || w.finish == transcript.MaxIterations {
-		r.steps, r.tries = r.steps+1, 0
+		r.advance()
 	}
 	var events []Event
 	if w.events != nil {

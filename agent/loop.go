@@ -54,6 +54,10 @@ type Loop struct {
 	Journal Journal
 	Prices  Prices  // nil: no price is known
 	Retry   Retrier // nil: a failed call is not tried again
+	Circuit Circuit // which models are called at present; nil: all
+	// Patience is how long a call is tried again at most where another model may answer in
+	// its place; 0: as Retry says.
+	Patience time.Duration
 	// Pressure says how a conversation is kept inside the model's window; the zero value
 	// does so.
 	Pressure pressure.Policy
@@ -149,13 +153,14 @@ type take struct {
 	log  *slog.Logger
 	out  *events
 
-	prices      Prices // of the present attempt; nil: none is known
-	steps       int    // model calls answered and committed
-	tries       int    // attempts made of the next one
-	abandoned   int    // of them, given up for a new message in this take
-	interrupted bool   // something is to join before the turn goes on
-	acted       bool   // an answer of the turn is in the history
-	minOutput   int    // output tokens that a call is worth making for
+	prices      Prices      // of the present attempt; nil: none is known
+	steps       int         // model calls answered and committed
+	tries       int         // attempts made of the next one
+	uncounted   int         // of them, no failures of this call and model: given up for a new message, or of another model
+	chain       []llm.Model // that the turn began with
+	interrupted bool        // something is to join before the turn goes on
+	acted       bool        // an answer of the turn is in the history
+	minOutput   int         // output tokens that a call is worth making for
 	cost        costs.Amount
 	pictures    map[string][]byte // by their sums; nil: cannot be shown
 	priced      bool
@@ -168,7 +173,10 @@ type take struct {
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
-	r := &take{Loop: *l, turn: t, log: l.Log, steps: t.Steps, tries: t.Tries, minOutput: minOutput, priced: true}
+	r := &take{Loop: *l, turn: t, log: l.Log, steps: t.Steps, tries: t.Tries, chain: t.models(), minOutput: minOutput, priced: true}
+	if r.Circuit == nil {
+		r.Circuit = noCircuit{}
+	}
 	if r.turn.MaxSteps <= 0 {
 		r.turn.MaxSteps = DefaultSteps
 	}
@@ -238,6 +246,7 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 			return r.fillOutcome(Outcome{}), fmt.Errorf("read history: %w", err)
 		}
 		r.acted = hasAnswer(history, r.turn.ID)
+		r.resumeModel(history)
 		if r.turn.Compact != nil {
 			end, err := r.compact(ctx, history)
 			if end != nil || err != nil {
@@ -253,6 +262,9 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 					instruction: instructionWrapUp, finish: transcript.MaxIterations, text: textMaxSteps,
 					events: func(err error) []Event { return []Event{{Type: Problem, Text: problemMaxSteps, Err: err}} },
 				})
+			}
+			if end, err := r.endUnavailable(ctx); end != nil || err != nil {
+				return r.outcomeOr(end, err)
 			}
 			if history, err = r.join(ctx, history); err != nil {
 				if ended(ctx) {

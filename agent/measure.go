@@ -13,6 +13,7 @@ import (
 type Meter interface {
 	ModelCalled(r CallReport)
 	ModelRetried(l costs.Labels, reason llm.Kind)
+	ModelFellBack(r FallbackReport)
 	// Compacted counts an overlay that was committed at that time.
 	Compacted(o transcript.Overlay, at time.Time)
 	ToolCalled(tool string, p costs.Purpose, status string, took time.Duration)
@@ -27,6 +28,8 @@ func Measure(m Meter, p costs.Purpose, e Event) {
 		if le, ok := errors.AsType[*llm.Error](e.Err); ok {
 			m.ModelRetried(costs.Labels{Provider: le.Provider, Model: le.Model}, le.Kind)
 		}
+	case FellBack:
+		m.ModelFellBack(*e.Fallback)
 	case Compacted:
 		m.Compacted(*e.Overlay, e.At)
 	case ToolResulted:

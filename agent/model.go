@@ -85,7 +85,8 @@ func (r *requester) buildRequest(history []transcript.Message, tail ...transcrip
 // them but the last are booked; the last is booked by the caller together with
 // what follows from it. req was made of the first upto messages of the history
 // and tail. The error is the journal's. Before what has no tail a new message
-// may come: then the answer's err is errInterrupted.
+// may come: then the answer's err is errInterrupted. It is errNextModel when the request is
+// to be made anew for another model.
 func (r *requester) ask(ctx context.Context, req llm.Request, upto int, tail ...transcript.Message) (modelResult, error) {
 	yields := len(tail) == 0
 	began := r.Now()
@@ -94,25 +95,31 @@ func (r *requester) ask(ctx context.Context, req llm.Request, upto int, tail ...
 		if yields && r.isInterrupted() {
 			return modelResult{err: errInterrupted}, nil
 		}
-		a, err := r.attempt(ctx, req, what, yields)
+		permit, err := r.Circuit.Enter(r.turn.Model, r.nextCall())
+		if err != nil {
+			return r.giveUp(ctx, nil, err)
+		}
+		a, err := r.attempt(ctx, permit, req, what, yields)
 		if budget, ok := errors.AsType[*costs.BudgetError](err); ok {
 			return modelResult{err: budget}, nil
 		}
 		if err != nil {
 			return modelResult{}, err
 		}
-		if a.response != nil {
+		pause, again := time.Duration(0), false
+		if a.err != nil {
+			pause, again = r.retryCall(permit, a.err, r.Now().Sub(began))
+		}
+		permit.Leave(a.err, !again)
+		switch {
+		case a.response != nil:
 			return modelResult{attempt: a}, nil
-		}
-		if ended(ctx) {
+		case ended(ctx):
 			return modelResult{a, context.Cause(ctx)}, nil
-		}
-		if yields && r.interrupted {
+		case yields && r.interrupted:
 			return modelResult{a, errInterrupted}, nil
-		}
-		pause, again := r.retry(a.err, r.Now().Sub(began))
-		if !again {
-			return modelResult{a, a.err}, nil
+		case !again:
+			return r.giveUp(ctx, a, a.err)
 		}
 		if err := r.settle(ctx, a); err != nil {
 			return modelResult{}, err
@@ -129,12 +136,17 @@ func (r *take) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool
 	if r.Retry == nil || err.Visible {
 		return 0, false
 	}
-	return r.Retry.Next(r.tries-r.abandoned, elapsed, err)
+	return r.Retry.Next(r.tries-r.uncounted, elapsed, err)
 }
 
 // attempt reserves the worst case, streams, and makes the entry. Its error is
-// what Reserve returned.
-func (r *requester) attempt(ctx context.Context, req llm.Request, what transcript.RequestRecord, yields bool) (*attempt, error) {
+// what Reserve returned. How an attempt that was made ended, the caller reports to p.
+func (r *requester) attempt(ctx context.Context, p llm.Permit, req llm.Request, what transcript.RequestRecord, yields bool) (made *attempt, err error) {
+	defer func() {
+		if made == nil { // also when something panics
+			p.Leave(&llm.Error{Kind: llm.Canceled}, false)
+		}
+	}()
 	r.prices = r.Prices
 	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
 		r.prices = p.Snapshot()

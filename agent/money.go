@@ -24,7 +24,7 @@ func (r *take) labels() costs.Labels {
 // none is known.
 func (r *take) estimate(req llm.Request) (e costs.Estimate, p *costs.Price, err error) {
 	e = costs.Estimate{
-		Call:   costs.CallID{Turn: r.turn.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.purpose},
+		Call:   r.nextCall(),
 		Labels: r.labels(),
 	}
 	if p = r.price(e.Labels); p == nil {

@@ -122,7 +122,7 @@ func (r *run) settleAbandoned(ctx context.Context, a *attempt) error {
 	if err := r.settle(ctx, a); err != nil {
 		return err
 	}
-	r.abandoned++
+	r.uncounted++
 	r.report(a)
 	r.emit(Event{Type: Interrupted, Step: a.settlement.Entry.Call.Step})
 	return nil

@@ -21,6 +21,8 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 		return batch{}, nil, err
 	case errors.Is(got.err, errInterrupted):
 		return batch{}, nil, r.settleAbandoned(ctx, got.attempt)
+	case errors.Is(got.err, errNextModel):
+		return batch{}, nil, nil
 	case isTooLong(got.err) && !ended(ctx):
 		acted, end, err := r.overflow(ctx, history, got.attempt)
 		if acted || end != nil || err != nil {
@@ -43,7 +45,8 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 		return batch{}, nil, err
 	}
 	faultpoint.Hit("agent.settle.after")
-	r.steps, r.tries, r.acted = r.steps+1, 0, true
+	r.advance()
+	r.acted = true
 	r.announce(got.attempt, false)
 	b := callsOf(m, r.steps)
 	b.failures = countFailures(history, r.turn.ID)
@@ -110,7 +113,7 @@ func (r *run) finishAnswered(ctx context.Context, a *attempt, m transcript.Messa
 	if errors.Is(context.Cause(ctx), ErrStopped) {
 		return r.endCancelled(ctx, a, nil) // said while the last bytes came
 	}
-	r.steps, r.tries = r.steps+1, 0
+	r.advance()
 	o := Outcome{Finish: transcript.EndTurn, Text: m.Text()}
 	switch a.response.Finish {
 	case transcript.MaxTokens:
@@ -164,9 +167,16 @@ func (r *run) endUnanswered(ctx context.Context, history []transcript.Message, g
 	return r.finishUnanswered(ctx, got.attempt, o, transcript.Failed, nil)
 }
 
+// advance counts a call that was answered and committed.
+func (r *take) advance() { r.steps, r.tries, r.uncounted = r.steps+1, 0, 0 }
+
 // failedOutcome returns the outcome when err is why there is no answer.
 func failedOutcome(err error) Outcome {
 	o := Outcome{Finish: transcript.Failed, Text: textInternal, Err: err}
+	if llm.IsCircuitOpen(err) {
+		o.Text = textUnavailable
+		return o
+	}
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		return o

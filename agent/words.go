@@ -26,6 +26,7 @@ const (
 	textRefused      = "I cannot answer: %s."
 	textBudget       = "I had to stop: %s."
 	textDone         = "Done."
+	textUnavailable  = "No model answers at the moment. Please try again in a minute."
 
 	textCompacted    = "I have summarised what was said before: the conversation takes about %s of %s tokens now, and took %s before. I go on from the summary; everything is still stored. “compact undo” takes it back."
 	textUncompacted  = "The summary is taken back: I read the conversation as it was before it again."

@@ -36,9 +36,10 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 	}
 	return admin.New(ctx, admin.Options{
 		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
-		Record: g.recordingSource(opened.store, opened.log).Write,
-		Recent: func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
-		Ready:  g.ops.Report, Channels: g.channelStatus, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		Record:   g.recordingSource(opened.store, opened.log).Write,
+		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
+		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
+		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		StoreSize: opened.size, Linked: g.linkedAccounts(),
 	})
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 
+	"parley/agent"
 	"parley/gateway/settings"
 	"parley/llm"
 	"parley/llm/anthropic"
@@ -27,6 +28,19 @@ func (d dialer) model(a settings.AgentConfig) (m llm.Model, sees bool, err error
 	}
 	m, err = d.dial(name, model, info)
 	return m, info.Vision, err
+}
+
+// fallback is a model that an agent falls back to. It is shown pictures where the catalogue
+// says that it takes them and the agent is not without.
+func (d dialer) fallback(a settings.AgentConfig, f settings.FallbackConfig) (agent.Fallback, error) {
+	b := agent.Fallback{Window: f.Window, MaxTokens: f.MaxTokens, Parameters: f.Parameters()}
+	vision := settings.VisionAuto
+	if a.Vision == settings.VisionOff {
+		vision = settings.VisionOff
+	}
+	var err error
+	b.Model, b.Vision, err = d.model(settings.AgentConfig{Model: f.Model, Vision: vision})
+	return b, err
 }
 
 func (d dialer) dial(name, model string, info llm.Info) (llm.Model, error) {

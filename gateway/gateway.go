@@ -20,7 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +41,7 @@ import (
 	"parley/gateway/settings"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
+	"parley/llm"
 	"parley/pause"
 	"parley/sessions"
 )
@@ -85,6 +88,7 @@ type Gateway struct {
 	agents        map[string]worker.Agent
 	prompts       prompts
 	transcription *agent.Transcription // nil: nobody listens to voice notes
+	circuits      *llm.Circuits
 	metrics       *ops.Metrics
 	sets          ops.LabelSets
 	chans         []channels.Channel
@@ -208,12 +212,13 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	handler := &commands.Handler{
 		Store: store, Limits: g.limits, Now: g.o.Now, Ladder: g.ladder,
-		Model: func(agent string) string { return g.cfg.Agents[agent].Model },
+		Model: g.modelNow,
 	}
 	if err := g.attachTools(store, handler); err != nil {
 		return err
 	}
 	loop := agent.Loop{
+		Circuit: g.circuits, Patience: g.cfg.Circuit.Patience,
 		Prices: g.prices, Retry: retriesOf(g.cfg), Gate: Gate(), Why: g.cfg.Channels.Why, Transcription: g.transcription,
 		Pressure: g.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
@@ -231,16 +236,18 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics}, Agents: g.agents,
 		Loop: loop, Subagents: children, Files: sends, Attachments: g.newImporter(b),
 		Busy: busy, Limits: g.limits, Waiting: g.cfg.WaitingByChannel(), Reactions: g.cfg.ReactionsByChannel(), Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Command: g.cfg.Channels.Command,
 		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
 			return intake.Reauthorize(sources, m, chat...)
 		},
+		AgentFor: func(m channels.Message, chat ...string) string { return sources[m.Channel].Bound.AgentFor(m, chat...) },
 	})
 	if err != nil {
 		return err
 	}
 	in := &intake.Intake{
 		Sources: sources, Log: b, Store: store, Observer: g.metrics, Logger: log, Now: g.o.Now, Limits: g.cfg.Limits,
-		Commands: handler,
+		Commands: handler, Agents: slices.Sorted(maps.Keys(g.cfg.Agents)),
 	}
 	g.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)
@@ -264,7 +271,7 @@ func (g *Gateway) sources() map[string]intake.Source {
 	m := map[string]intake.Source{}
 	for _, a := range g.cfg.Accounts() {
 		m[a.Name] = intake.Source{
-			Agent: a.Agent, Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
+			Bound: g.cfg.Bound(a), Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
 		}
 	}
 	return m

@@ -51,6 +51,7 @@ func Prices(cfg settings.Config, parse func(name string, data []byte) (*costs.Ca
 // ceiling, by the agents that use them.
 type Unpriced struct {
 	Agent, Model string // no agent: the model makes words of voice notes
+	Fallback     bool   // the agent falls back to it
 	Ceiling      bool   // they are reckoned by it
 	Refused      bool   // a budget applies, so they are refused
 }
@@ -59,6 +60,9 @@ type Unpriced struct {
 func (u Unpriced) ConfigPath() string {
 	if u.Agent == "" {
 		return "transcription"
+	}
+	if u.Fallback {
+		return "agents." + u.Agent + ".fallbacks"
 	}
 	return "agents." + u.Agent
 }
@@ -77,15 +81,17 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 	limits, err := limitsOf(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		a := c.Agents[name]
-		provider, model, splitErr := settings.SplitModel(a.Model)
-		if splitErr != nil {
-			continue
+		for i, asked := range append([]string{a.Model}, a.Fallbacks...) {
+			provider, model, splitErr := settings.SplitModel(asked)
+			if splitErr != nil {
+				continue
+			}
+			p, ok := v.Price(provider, model)
+			if ok && !p.Ceiling {
+				continue
+			}
+			us = append(us, Unpriced{Agent: name, Model: asked, Fallback: i > 0, Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
 		}
-		p, ok := v.Price(provider, model)
-		if ok && !p.Ceiling {
-			continue
-		}
-		us = append(us, Unpriced{Agent: name, Model: a.Model, Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
 	}
 	provider, model, splitErr := settings.SplitModel(c.Transcription.Model)
 	if p, ok := v.Price(provider, model); splitErr == nil && (!ok || !p.BillsAudio()) {

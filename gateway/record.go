@@ -23,10 +23,17 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 				return recording.Agent{}, false
 			}
 			m, said := g.agents[name].Model, g.prompts.of(name)
+			var fallbacks []recording.Fallback
+			for _, f := range g.agents[name].Fallbacks {
+				fallbacks = append(fallbacks, recording.Fallback{
+					Provider: f.Model.Provider(), Model: f.Model.Name(), Family: familiesOf(g.cfg)[f.Model.Provider()],
+					MaxTok: f.MaxTokens, Window: f.Window, Parameters: f.Parameters,
+				})
+			}
 			return recording.Agent{
 				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(g.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
-				Parameters:   g.agents[name].Parameters,
+				Parameters: g.agents[name].Parameters, Fallbacks: fallbacks,
 				Instructions: said.instructions, Skills: said.skills,
 			}, true
 		},

@@ -24,7 +24,7 @@ func (g *Gateway) newSubagentRunner(store sessions.Store, loop agent.Loop, busy 
 		Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := g.agents[name]
 			return subagents.Agent{
-				Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window, Prompt: a.Prompt,
+				Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Prompt: a.Prompt,
 				Parameters: a.Parameters, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
 			}, ok
 		},

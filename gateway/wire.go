@@ -53,6 +53,7 @@ func (g *Gateway) wire() error {
 	}); err != nil {
 		return problems.List{{Path: "prices.file", Err: err}}
 	}
+	g.circuits = g.newCircuits()
 	g.metrics.SetPricesDate(g.prices.View().Newest())
 	g.warnUnpriced()
 	g.warnWindows()
@@ -88,13 +89,77 @@ func (g *Gateway) wireAgents() error {
 			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
 			Prompt: func() prompt.Agent { return g.prompts.agent(name) },
 		}
-		n := ops.ModelName{Provider: m.Provider(), Model: m.Name()}
-		if !slices.Contains(g.sets.Models, n) {
-			g.sets.Models = append(g.sets.Models, n)
+		g.noteModel(m, a.Window)
+		if err := g.wireFallbacks(name, a); err != nil {
+			return err
 		}
-		g.noteWindow(n, cmp.Or(a.Window, llm.Lookup(m.Name()).Window))
 	}
 	return nil
+}
+
+// wireFallbacks opens the models that an agent falls back to.
+func (g *Gateway) wireFallbacks(name string, a settings.AgentConfig) error {
+	answers := g.agents[name]
+	chain := []ops.ModelName{nameOf(answers.Model)}
+	for i, f := range g.cfg.FallbacksOf(a) {
+		b, err := g.dialer().fallback(a, f)
+		if err != nil {
+			return problems.List{{Path: fmt.Sprintf("agents.%s.fallbacks[%d]", name, i), Err: err}}
+		}
+		answers.Fallbacks = append(answers.Fallbacks, b)
+		g.noteModel(b.Model, b.Window)
+		to := nameOf(b.Model)
+		for _, from := range chain {
+			g.sets.Fallbacks = append(g.sets.Fallbacks, [2]ops.ModelName{from, to})
+		}
+		chain = append(chain, to)
+	}
+	g.agents[name] = answers
+	return nil
+}
+
+func nameOf(m llm.Model) ops.ModelName {
+	return ops.ModelName{Provider: m.Provider(), Model: m.Name()}
+}
+
+// noteModel notes a model of an agent, with the window that the operator gives it; 0: none.
+func (g *Gateway) noteModel(m llm.Model, window int) {
+	n := nameOf(m)
+	if !slices.Contains(g.sets.Models, n) {
+		g.sets.Models = append(g.sets.Models, n)
+	}
+	g.noteWindow(n, cmp.Or(window, llm.Lookup(m.Name()).Window))
+}
+
+// modelNow names an agent's model, and says so when that is not called at present.
+func (g *Gateway) modelNow(name string) string {
+	said := g.cfg.Agents[name].Model
+	for _, c := range g.circuits.Open() {
+		if c.Provider+"/"+c.Model == said {
+			return said + " (does not work at the moment)"
+		}
+	}
+	return said
+}
+
+// newCircuits makes what keeps calls away from models that do not work.
+func (g *Gateway) newCircuits() *llm.Circuits {
+	c := g.cfg.Circuit
+	return &llm.Circuits{
+		Failures: c.Failures, Cooldown: c.Cooldown, NoneBackoff: c.NoneBackoff, Now: g.o.Now,
+		Changed: func(s llm.CircuitStatus) {
+			g.metrics.SetCircuit(s)
+			about := []any{"provider", s.Provider, "model", s.Model}
+			switch s.State {
+			case llm.CircuitOpen:
+				g.o.Logger.Warn("model is not called any more until it may work again", append(about, "until", s.Until, "failures", s.Failures, "error", s.Last)...)
+			case llm.CircuitProbing:
+				g.o.Logger.Info("model is tried again", about...)
+			case llm.CircuitClosed:
+				g.o.Logger.Info("model works again", about...)
+			}
+		},
+	}
 }
 
 // env returns what the adapters get.
@@ -179,6 +244,12 @@ func (g *Gateway) warnWindows() {
 		a := g.agents[name]
 		if a.Window == 0 && llm.Lookup(a.Model.Name()).Source == "" && !g.cfg.Context.Off {
 			g.o.Logger.Warn("model window unknown, assuming 8192 tokens: set agents."+name+".window", "agent", name, "model", g.cfg.Agents[name].Model, "window", llm.DefaultWindow)
+		}
+		for _, f := range a.Fallbacks {
+			if f.Window == 0 && llm.Lookup(f.Model.Name()).Source == "" && !g.cfg.Context.Off {
+				g.o.Logger.Warn("model window unknown, assuming 8192 tokens: set window under providers."+f.Model.Provider()+".models",
+					"agent", name, "model", f.Model.Provider()+"/"+f.Model.Name(), "window", llm.DefaultWindow)
+			}
 		}
 	}
 }

@@ -70,3 +70,17 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// IsProviders reports whether the failure lies with the provider, its account or its model,
+// so that another model may answer the same request. What is wrong with the request, what a
+// filter refused and what parley gave up itself is no such failure.
+func (e *Error) IsProviders() bool {
+	switch e.Kind {
+	case RateLimited, Overloaded, Auth, Quota, Timeout, Network, Server, Malformed, Empty:
+		return true
+	case InvalidRequest:
+		return e.Status == 404 // the model is gone
+	default:
+		return false
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"time"
 
@@ -97,7 +98,14 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 		if !half && began && !yield(llm.Event{Type: llm.ThinkingDelta, Text: "…"}, nil) { // none of its words were kept
 			return
 		}
-		yield(llm.Event{}, m.recordedError(e, s.script.wasRetried(id)))
+		err := m.recordedError(e, s.script.wasRetried(id))
+		if s.script.wasPassedOn(id) {
+			err.Err = nil
+			if err.Kind == llm.InvalidRequest {
+				err.Status = http.StatusNotFound // the only such failure that another model is asked after
+			}
+		}
+		yield(llm.Event{}, err)
 	case !answered || half: // it was stopped while the last bytes came
 		s.cancel(ctx, c.Turn)
 		yield(llm.Event{Type: llm.Complete, Response: &llm.Response{Usage: e.Usage, RequestID: e.RequestID}}, nil)

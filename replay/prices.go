@@ -16,6 +16,9 @@ func recordedPrices(r *recording.Recording, current bool) (agent.Prices, error) 
 	families := map[string]string{}
 	for _, a := range r.Header.Setup.Agents {
 		families[a.Provider] = a.Family
+		for _, f := range a.Fallbacks {
+			families[f.Provider] = f.Family
+		}
 	}
 	table, err := prices.Open(prices.Options{Families: families})
 	if err != nil {

@@ -150,6 +150,12 @@ func newPlayer(o parts) (*player, error) {
 			continue
 		}
 		a.Model = &model{s: s, provider: setup.Provider, name: setup.Model}
+		for _, f := range setup.Fallbacks {
+			a.Fallbacks = append(a.Fallbacks, agent.Fallback{
+				Model:  &model{s: s, provider: f.Provider, name: f.Model},
+				Window: f.Window, MaxTokens: f.MaxTok, Parameters: f.Parameters, Vision: true, // what it was shown, the recording says
+			})
+		}
 		a.Tools = s.replaceTools(a.Tools)
 		s.prompt[name] = a
 	}
@@ -168,8 +174,8 @@ func newPlayer(o parts) (*player, error) {
 // newLoop is how turns run.
 func (s *player) newLoop() agent.Loop {
 	return agent.Loop{
-		Pressure: s.o.Recording.Header.Setup.Context,
-		Prices:   s.o.Prices, Retry: recordedRetry{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: blankPicture, Transcription: s.newTranscription(), ToolOutput: 1 << 30, Now: s.clock,
+		Pressure: s.o.Recording.Header.Setup.Context, Circuit: recordedCircuit{s.script},
+		Prices: s.o.Prices, Retry: recordedRetry{}, Gate: gateway.Gate(), Why: settings.Why, ReadPicture: blankPicture, Transcription: s.newTranscription(), ToolOutput: 1 << 30, Now: s.clock,
 		Wait: func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }, Log: s.o.Logger,
 	}
 }
@@ -182,7 +188,7 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 		Config: setup.Subagents, Store: l, Loop: loop, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
 		Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := s.prompt[name]
-			return subagents.Agent{Model: a.Model, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: a.Prompt}, ok
+			return subagents.Agent{Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: a.Prompt}, ok
 		},
 	})
 	if err != nil {

@@ -173,13 +173,28 @@ func (s *script) findInterruptions() {
 }
 
 // wasRetried reports whether another attempt of the same step was made after the call.
-func (s *script) wasRetried(id string) bool {
+func (s *script) wasRetried(id string) bool { return s.nextAttempt(id) != nil }
+
+// wasPassedOn reports whether another model was asked after the call.
+func (s *script) wasPassedOn(id string) bool {
+	next, this := s.nextAttempt(id), s.requests[id]
+	return next != nil && this != nil && s.modelOf(next) != s.modelOf(this)
+}
+
+// nextAttempt returns the attempt of the same step after the call; nil: there was none.
+func (s *script) nextAttempt(id string) *recording.Request {
 	c, err := costs.ParseCallID(id)
 	if err != nil {
-		return false
+		return nil
 	}
 	c.Attempt++
-	return s.requests[c.String()] != nil
+	return s.requests[c.String()]
+}
+
+// modelOf returns which model was asked, provider first.
+func (s *script) modelOf(q *recording.Request) [2]string {
+	f := s.r.Frames[q.Template]
+	return [2]string{f.Provider, f.Model}
 }
 
 // rebuildRequest returns what a call asked, as it is made again from the transcript.

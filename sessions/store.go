@@ -170,6 +170,7 @@ type Command struct {
 	Event   InboxID
 	With    []InboxID             // others that were answered with it, and are known from then on
 	Fresh   sessionkeys.SessionID // not empty: the mailbox feeds this new session from now on
+	Resume  sessionkeys.SessionID // not empty: it feeds this session of its own again; see Answer
 	Replies []Outgoing
 	Records []Record // ErrChanged of one of them refuses all
 	At      time.Time
@@ -217,7 +218,9 @@ type Turns interface {
 	// Skip moves Read to seq without a turn.
 	Skip(ctx context.Context, f Fence, seq uint64) error
 	// Answer commits a command: the inbox rows of its events, Read, and its
-	// replies. done is false when Event was known: then only Read moves.
+	// replies. done is false when Event was known: then only Read moves. Resume is
+	// ErrNotFound, and nothing is written, when it is no root session of the mailbox's
+	// own key: nobody goes on with what was said elsewhere.
 	Answer(ctx context.Context, f Fence, c Command) (done bool, err error)
 
 	// Messages returns a session's history, oldest first.

@@ -120,7 +120,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	faultpoint.Hit("subagents.open.after")
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
-		Model: who.Model, System: words.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
+		Model: who.Model, Fallbacks: who.Fallbacks, System: words.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
 	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {

@@ -160,8 +160,10 @@ func (r *fixture) ModelCalled(c agent.CallReport)          { r.count("model " + 
 func (r *fixture) Compacted(transcript.Overlay, time.Time) {}
 
 func (r *fixture) ModelRetried(costs.Labels, llm.Kind) {}
-func (r *fixture) SubagentSpawned(depth int)           { r.count(fmt.Sprint("spawned ", depth)) }
-func (r *fixture) SubagentDenied(reason string)        { r.count("denied " + reason) }
+
+func (r *fixture) ModelFellBack(agent.FallbackReport) {}
+func (r *fixture) SubagentSpawned(depth int)          { r.count(fmt.Sprint("spawned ", depth)) }
+func (r *fixture) SubagentDenied(reason string)       { r.count("denied " + reason) }
 func (r *fixture) SubagentRunning(depth int, delta int) {
 	r.count(fmt.Sprint("running ", depth, " ", delta))
 }

@@ -68,6 +68,7 @@ type Slot interface {
 // Agent is what a child of an agent's name runs on.
 type Agent struct {
 	Model     llm.Model
+	Fallbacks []agent.Fallback // that answer when Model does not work
 	MaxTokens int
 	Window    int // tokens; 0: as the catalogue knows the model
 	// Prompt returns what its system messages are made of at present; nil: of parley's

@@ -57,6 +57,7 @@ type Options struct {
 	// thing that this depends on says: "ok" or what is wrong.
 	Ready     func(ctx context.Context) (ready bool, report map[string]string)
 	Recent    func() Recent
+	Circuits  func() []Circuit
 	Channels  *Channels
 	Budgets   []Budget                // Name and Scope of those that hold for everybody
 	Linked    map[string]NamedAccount // by instance name; nil: there is none

@@ -24,7 +24,7 @@ import (
 func serving(t *testing.T, path string, change func(*Server)) (stop func()) {
 	t.Helper()
 	s, err := New(t.Context(), Options{
-		Socket: path, Version: "test", Now: time.Now, Channels: NewChannels(nil, nil, time.Now), Recent: func() Recent { return Recent{} },
+		Socket: path, Version: "test", Now: time.Now, Channels: NewChannels(nil, nil, time.Now), Recent: func() Recent { return Recent{} }, Circuits: func() []Circuit { return nil },
 		Ready: func(context.Context) (bool, map[string]string) { return true, nil },
 	})
 	if err != nil {

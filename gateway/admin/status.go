@@ -35,6 +35,8 @@ type Status struct {
 	Spend    Spend           `json:"spend"`
 	// Recent is what became of turns and model calls in the last minutes.
 	Recent Recent `json:"recent"`
+	// Circuits are models that are not called at present, after failures in a row.
+	Circuits []Circuit `json:"circuits"`
 	// DeadLetters is how many messages were given up and wait for a person.
 	DeadLetters uint64 `json:"dead_letters"`
 	// DeadSince is when the oldest of them was given up.
@@ -127,7 +129,7 @@ func (s *Server) status(r *http.Request) (any, error) {
 		}
 		st.Checks = append(st.Checks, c)
 	}
-	st.Recent = s.o.Recent()
+	st.Recent, st.Circuits = s.o.Recent(), s.o.Circuits()
 	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
 		return nil, err
 	}
@@ -216,6 +218,17 @@ func (st *Status) assess() {
 			}
 			not("the channel %s is not connected%s; the log says why (channel=%s)", c.Name, since, c.Name)
 		}
+	}
+	for _, c := range st.Circuits {
+		again := "a call tries it now"
+		if !c.Probing {
+			again = "the next call tries it"
+			if wait := c.Until.Sub(st.Now); wait > 0 {
+				again = "a call tries it again in " + wait.Round(time.Second).String()
+			}
+		}
+		not("%s/%s is not called for %s, after %s in a row, the last with %s; %s; %s", c.Provider, c.Model,
+			st.Now.Sub(c.Since).Round(time.Second), plural(c.Failures, "failure"), c.Reason, again, remedy(RecentModel{Provider: c.Provider, LastError: c.Reason}))
 	}
 	for _, m := range st.Recent.Models {
 		if m.isFailing() {

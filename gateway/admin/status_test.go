@@ -8,6 +8,7 @@ import (
 
 	"parley/channels"
 	"parley/costs"
+	"parley/llm"
 )
 
 func TestAStatusSaysWhatIsNotFine(t *testing.T) {
@@ -33,6 +34,16 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		},
 		"p/m fails: 3 of 4 calls in the last 10 minutes, the last with auth 1s ago; look at the key": func(s *Status) {
 			s.Recent.Models[0].Failed, s.Recent.Models[0].LastError = 3, "auth"
+		},
+		"p/m is not called for 1m0s, after 5 failures in a row, the last with auth; a call tries it again in 30s; look at the key": func(s *Status) {
+			s.Circuits = CircuitsOf([]llm.CircuitStatus{{
+				Provider: "p", Model: "m", State: llm.CircuitOpen, Failures: 5, Since: now.Add(-time.Minute), Until: now.Add(30 * time.Second), Last: &llm.Error{Kind: llm.Auth},
+			}})
+		},
+		"p/m is not called for 1m0s, after 1 failure in a row, the last with server; a call tries it now": func(s *Status) {
+			s.Circuits = CircuitsOf([]llm.CircuitStatus{{
+				Provider: "p", Model: "m", State: llm.CircuitProbing, Failures: 1, Since: now.Add(-time.Minute), Until: now, Last: &llm.Error{Kind: llm.Server},
+			}})
 		},
 		"q/n fails: 1 of 1 call ": func(s *Status) {
 			s.Recent.Models[1].Failed, s.Recent.Models[1].LastError, s.Recent.Models[1].LastErrorAt = 1, "network", now

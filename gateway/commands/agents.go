@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/gateway/conversations"
 	"parley/sessions"
 	"parley/subagents/overview"
 	"parley/transcript"
@@ -61,7 +62,7 @@ func (d *Handler) answerAgents(ctx context.Context, token string) (string, error
 	b.WriteString("Sub-agents of this conversation, costs by themselves and with those below them:\n\n")
 	now, shown := d.Now(), FormatCosts(tree)
 	for _, a := range all[:min(len(all), shownAgents)] {
-		fmt.Fprintf(&b, "- %s: %s, depth %d, %s, %s, %s, %s\n", codeSpan(Label(a.Session)), activityText(a.did), a.Depth-s.Depth,
+		fmt.Fprintf(&b, "- %s: %s, depth %d, %s, %s, %s, %s\n", conversations.Code(Label(a.Session)), activityText(a.did), a.Depth-s.Depth,
 			formatDuration(a.did.Duration(now)), plural(a.did.Calls, "model call"), shown.own[a.ID], shown.subtree[a.ID])
 	}
 	if more := len(newest) - shownAgents; more > 0 {

@@ -1,5 +1,5 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /help.
+// /status, /cost, /agents, /sessions, /help.
 package commands
 
 import (
@@ -13,6 +13,7 @@ import (
 	"parley/agent/pressure"
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/conversations"
 	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -28,6 +29,7 @@ type Reader interface {
 	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
+	conversations.Store
 }
 
 // Handler answers commands from what is stored.
@@ -69,6 +71,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerCost(ctx, by)
 	case "agents":
 		return d.answerAgents(ctx, by.Token)
+	case "sessions":
+		return d.answerSessions(ctx, by, sign)
 	}
 	return unknownText(c.Name, sign), nil
 }

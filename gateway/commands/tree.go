@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"parley/costs"
+	"parley/gateway/conversations"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents/overview"
 )
 
-const (
-	shownCosts = 10 // sub-agents that /cost names
-	maxLabel   = 60 // characters of a label
-)
+const shownCosts = 10 // sub-agents that /cost names
 
 // TreeCosts is what a conversation and its sub-agents have cost, as people see it. All of
 // it adds up: what the conversation itself and what the topmost sub-agents cost with
@@ -83,7 +80,7 @@ func listAgents(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, 
 		s := drawn[i]
 		fmt.Fprintf(&b, "\n%s- ", strings.Repeat("  ", s.Depth-drawn[0].Depth-1))
 		if named[s.ID] {
-			fmt.Fprintf(&b, "%s: %s, %s", codeSpan(Label(s)), shown.Own(i), shown.Subtree(i))
+			fmt.Fprintf(&b, "%s: %s, %s", conversations.Code(Label(s)), shown.Own(i), shown.Subtree(i))
 			continue
 		}
 		end := i + 1
@@ -99,15 +96,5 @@ func listAgents(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, 
 // Label returns what a sub-agent is called: the words that a model chose, on one line,
 // without anything that is not shown, and not too long.
 func Label(s sessions.Session) string {
-	text := strings.Join(strings.FieldsFunc(cmp.Or(s.Title, s.Role), func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
-	}), " ")
-	if r := []rune(text); len(r) > maxLabel {
-		text = string(r[:maxLabel]) + "…"
-	}
-	return cmp.Or(text, string(s.ID))
+	return cmp.Or(conversations.OneLine(cmp.Or(s.Title, s.Role)), string(s.ID))
 }
-
-// codeSpan returns a label as Markdown: a piece of code, so that the words look like
-// nothing else.
-func codeSpan(label string) string { return "`" + strings.ReplaceAll(label, "`", "'") + "`" }

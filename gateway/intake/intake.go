@@ -52,8 +52,8 @@ type Observer interface {
 
 // Source is one bot account as intake knows it.
 type Source struct {
-	Agent   string // which agent answers
-	Network string // by whose name its addresses go
+	Bound   policy.Bound // which agent answers where
+	Network string       // by whose name its addresses go
 	Access  policy.Access
 	// MarksBots: its network says which senders are bots. Where it does not, who
 	// writes as a bot would is taken for one (policy.Limits.BotLoop).
@@ -71,6 +71,7 @@ type Intake struct {
 	Log      Log
 	Store    Store
 	Commands Commands
+	Agents   []string // all that are configured: a chat may have been bound to another before
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time

@@ -19,6 +19,9 @@ type event struct {
 	overheardThrough uint64           // up to where Heard was kept; 0: it was not looked for
 }
 
+// agent returns which agent answers the event.
+func (e *event) agent() string { return e.source.Bound.AgentFor(e.Message, e.chat.IDs...) }
+
 // changesChat reports whether the network itself says something of the chat.
 func (e *event) changesChat() bool {
 	return e.Kind == channels.Migrated || e.Kind == channels.Membership

@@ -33,13 +33,17 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 // requestStop stores the request before it is signalled: a lost signal only costs
 // time.
 func (i *Intake) requestStop(ctx context.Context, e *event) error {
-	token := e.key.Token()
+	key, err := i.keyAtWork(ctx, e)
+	if err != nil {
+		return fmt.Errorf("look for what is to stop: %w", err)
+	}
+	token := key.Token()
 	through, err := i.Log.Last(ctx, token)
 	if err != nil && !errors.Is(err, broker.ErrNone) {
 		return fmt.Errorf("find the end of the queue: %w", err)
 	}
 	added, err := i.Store.Request(ctx, sessions.Control{
-		ID: messages.EventID(e.Message), Event: messages.Inbox(e.Message), Token: token, Key: e.key, Kind: "stop", Through: through,
+		ID: messages.EventID(e.Message), Event: messages.Inbox(e.Message), Token: token, Key: key, Kind: "stop", Through: through,
 		Channel: e.Channel, From: e.Address, ReplyTo: messages.ReplyTo(e.Message), Sender: e.Sender.ID, At: i.Now(),
 	})
 	if err != nil {

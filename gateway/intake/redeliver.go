@@ -77,7 +77,7 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 	// and as an edit it would change nothing that was said.
 	m.Kind, m.Mentioned = channels.Said, true
 	m.ReceivedAt = i.Now()
-	if key, err = sessionkeys.For(src.Agent, m.Address); err != nil {
+	if key, err = sessionkeys.For(src.Bound.AgentFor(m, m.Origin), m.Address); err != nil {
 		return bad(newRefusal("message without a valid conversation key: %v", err))
 	}
 	if problem := cmp.Or(src.addressProblem(m.Address), idProblem(m)); problem != "" {

@@ -3,7 +3,6 @@ package intake
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"parley/channels"
@@ -11,7 +10,6 @@ import (
 	"parley/gateway/outcomes"
 	"parley/gateway/policy"
 	"parley/sessionkeys"
-	"parley/sessions"
 )
 
 // authorizeUnreadable refuses what no adapter could decode but for its sender, who may
@@ -80,17 +78,18 @@ func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 }
 
 // joinConversation takes a reply in a thread for one to the bot if that has a
-// conversation there.
+// conversation there, with whichever agent: the thread may have been bound to another
+// since.
 func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error) {
-	key, err := sessionkeys.For(e.source.Agent, e.Address)
-	if err != nil {
-		return pass, nil //nolint:nilerr // findKey says so
-	}
-	switch _, err := i.Store.Mailbox(ctx, key.Token()); {
-	case err == nil:
-		e.Mentioned = true
-	case !errors.Is(err, sessions.ErrNotFound):
-		return stop, fmt.Errorf("look for the conversation of a thread: %w", err)
+	for _, agent := range i.agentsFor(e) {
+		_, found, err := i.findMailbox(ctx, agent, e)
+		if err != nil {
+			return stop, fmt.Errorf("look for the conversation of a thread: %w", err)
+		}
+		if found {
+			e.Mentioned = true
+			break
+		}
 	}
 	return pass, nil
 }
@@ -126,7 +125,7 @@ func (i *Intake) unusedReason(m channels.Message) string {
 
 // findKey finds the conversation to which the event belongs.
 func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
-	if e.key, err = sessionkeys.For(e.source.Agent, e.Address); err != nil {
+	if e.key, err = sessionkeys.For(e.agent(), e.Address); err != nil {
 		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
 	}
 	return pass, nil

@@ -51,7 +51,7 @@ func ParseCommand(text string) (Command, bool) {
 // Kind returns when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
-	case "new", "clear", "compact":
+	case "new", "clear", "compact", "resume":
 		return Queued
 	case "stop":
 		return Control
@@ -61,6 +61,9 @@ func (c Command) Kind() CommandKind {
 
 // StartsSession reports whether c, a Queued command, starts a new session.
 func (c Command) StartsSession() bool { return c.Name == "new" || c.Name == "clear" }
+
+// ResumesSession reports whether c, a Queued command, goes on with an earlier session.
+func (c Command) ResumesSession() bool { return c.Name == "resume" }
 
 // IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
 func (c Command) IsTurn() bool { return c.Name == "compact" }

@@ -26,11 +26,11 @@ func TestWhatIsACommandAndWhatIsNot(t *testing.T) {
 func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]messages.CommandKind{
-		"new": messages.Queued, "clear": messages.Queued, "stop": messages.Control,
+		"new": messages.Queued, "clear": messages.Queued, "resume": messages.Queued, "stop": messages.Control, "sessions": messages.AtOnce,
 		"help": messages.AtOnce, "status": messages.AtOnce, "cost": messages.AtOnce, "agents": messages.AtOnce, "start": messages.AtOnce, "x": messages.AtOnce,
 	} {
 		c := messages.Command{Name: name}
-		if c.Kind() != want || c.StartsSession() != (want == messages.Queued) {
+		if c.Kind() != want || c.StartsSession() != (want == messages.Queued && name != "resume") || c.ResumesSession() != (name == "resume") {
 			t.Errorf("/%s: kind %d, fresh %v", name, c.Kind(), c.StartsSession())
 		}
 	}

@@ -7,6 +7,8 @@ type MenuEntry struct{ Name, Does string }
 func Menu() []MenuEntry {
 	return []MenuEntry{
 		{"new", "start a new conversation; I forget what was said"},
+		{"sessions", "the earlier conversations here, with their numbers"},
+		{"resume", "go on with an earlier conversation, by its number or words of its title"},
 		{"compact", "summarise what was said, so that there is room for more; “compact undo” takes it back"},
 		{"stop", "stop what I am doing, and drop what waits"},
 		{"status", "what I am doing, and with which model"},

@@ -31,6 +31,8 @@ type Metrics struct {
 	received, ignored, deduplicated, deadLettered         *prometheus.CounterVec
 	attached, sent, sendRetries, reconnects, turns        *prometheus.CounterVec
 	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
+	fallbacks                                             *prometheus.CounterVec
+	circuits                                              *prometheus.GaugeVec
 	toolCalls, overflows, compactions                     *prometheus.CounterVec
 	lost, ledgerErrors, tokensBefore, tokensAfter         prometheus.Counter
 	windows, up, lastEvent, inFlight, waiting             *prometheus.GaugeVec
@@ -73,6 +75,8 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.turnCost = histogram("turn_cost_usd", "Cost of a whole turn, sub-agents included; calls without a known price and, after a takeover, calls of the earlier process are not.", dollarBuckets, "channel", "chat")
 	m.requests = counter("llm_requests_total", "Requests, each attempt counted; cancelled: parley gave it up itself, as after /stop.", "provider", "model", "agent_kind", "outcome")
 	m.errors = counter("llm_errors_total", "Failed requests.", "provider", "model", "error_type")
+	m.fallbacks = counter("llm_fallbacks_total", "Turns that went on with another model, because the model failed or is not called.", "provider", "model", "to_provider", "to_model")
+	m.circuits = gauge("llm_circuit_state", "Whether the model is called: 0 it is, 1 one call tries whether it works again, 2 it is not, after failures in a row.", "provider", "model")
 	m.retries = counter("llm_retries_total", "Requests after the first attempt.", "provider", "model", "reason")
 	m.callTook = histogram("llm_request_duration_seconds", "Until the last byte.", secondsBuckets, "provider", "model")
 	m.firstToken = histogram("llm_time_to_first_token_seconds", "From sending a streamed request to its first content token.", secondsBuckets, "provider", "model")

@@ -221,6 +221,20 @@ func (m *Metrics) ModelRetried(l costs.Labels, reason llm.Kind) {
 	m.retries.WithLabelValues(provider, model, string(errorType(reason))).Inc()
 }
 
+// ModelFellBack counts a turn that went on with another model.
+func (m *Metrics) ModelFellBack(r agent.FallbackReport) {
+	provider, model := m.modelLabels(r.From.Provider, r.From.Model)
+	toProvider, toModel := m.modelLabels(r.To.Provider, r.To.Model)
+	m.fallbacks.WithLabelValues(provider, model, toProvider, toModel).Inc()
+}
+
+// SetCircuit notes whether a model is called.
+func (m *Metrics) SetCircuit(s llm.CircuitStatus) {
+	if m.models[ModelName{s.Provider, s.Model}] { // several others have one series, which would say nothing
+		m.circuits.WithLabelValues(s.Provider, s.Model).Set(float64(s.State))
+	}
+}
+
 // Compacted counts an overlay of a history.
 func (m *Metrics) Compacted(o transcript.Overlay, at time.Time) {
 	kind, outcome := string(transcript.Summarised), "ok"

@@ -36,9 +36,11 @@ type LabelSets struct {
 	Models   []ModelName
 	Speech   []ModelName       // those of Models that make words of voice notes, and do nothing else
 	Windows  map[ModelName]int // how many tokens each of Models takes
-	Tools    []string
-	Depth    int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
-	Version  string
+	// Fallbacks are which of Models a turn may go on with after which.
+	Fallbacks [][2]ModelName
+	Tools     []string
+	Depth     int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
+	Version   string
 }
 
 var (
@@ -120,6 +122,7 @@ func (m *Metrics) startAtZero(s LabelSets) {
 		m.firstToken.WithLabelValues(n.Provider, n.Model)
 		m.overruns.WithLabelValues(n.Provider, n.Model)
 		m.windows.WithLabelValues(n.Provider, n.Model).Set(float64(s.Windows[n]))
+		m.circuits.WithLabelValues(n.Provider, n.Model)
 		for _, e := range errorTypes {
 			m.errors.WithLabelValues(n.Provider, n.Model, string(e))
 			m.retries.WithLabelValues(n.Provider, n.Model, string(e))
@@ -134,6 +137,12 @@ func (m *Metrics) startAtZero(s LabelSets) {
 			for _, k := range tokenKinds {
 				m.tokens.WithLabelValues(n.Provider, n.Model, string(p), k)
 			}
+		}
+	}
+	m.fallbacks.WithLabelValues(Other, Other, Other, Other)
+	for _, f := range s.Fallbacks {
+		if from, to := f[0], f[1]; m.models[from] && m.models[to] {
+			m.fallbacks.WithLabelValues(from.Provider, from.Model, to.Provider, to.Model)
 		}
 	}
 	for _, t := range append([]string{Other}, s.Tools...) {

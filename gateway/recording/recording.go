@@ -95,9 +95,20 @@ type Agent struct {
 	DoneTool bool     `json:"done_tool,omitempty"`
 
 	Parameters llm.Parameters `json:"parameters,omitzero"` // how its model is asked
+	Fallbacks  []Fallback     `json:"fallbacks,omitempty"` // that answer when its model does not work
 	// The operator's instructions and skills, as they were read last before the export.
 	Instructions []prompt.File  `json:"instructions,omitempty"`
 	Skills       []skills.Skill `json:"skills,omitempty"`
+}
+
+// Fallback is a model that an agent falls back to.
+type Fallback struct {
+	Provider   string         `json:"provider"`
+	Model      string         `json:"model"`
+	Family     string         `json:"family"`
+	MaxTok     int            `json:"max_tokens"`
+	Window     int            `json:"window,omitempty"`
+	Parameters llm.Parameters `json:"parameters,omitzero"`
 }
 
 // Price is what a model cost at the export.

@@ -127,13 +127,15 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 			continue // configured no more: it can be read, not replayed
 		}
 		h.Setup.Agents[name] = a
-		model := a.Provider + "/" + a.Model
 		if name == h.Agent {
-			h.Model = model
+			h.Model = a.Provider + "/" + a.Model
 		}
-		if p, ok := w.s.Price(a.Provider, a.Model); ok && !priced[model] {
-			priced[model] = true
-			h.Prices = append(h.Prices, Price{a.Provider, a.Model, p})
+		for _, f := range append([]Fallback{{Provider: a.Provider, Model: a.Model}}, a.Fallbacks...) {
+			model := f.Provider + "/" + f.Model
+			if p, ok := w.s.Price(f.Provider, f.Model); ok && !priced[model] {
+				priced[model] = true
+				h.Prices = append(h.Prices, Price{f.Provider, f.Model, p})
+			}
 		}
 	}
 	return w.writeLine(h)

@@ -21,7 +21,7 @@ type Account struct {
 	Network      Network
 	Name         string // of the instance
 	Path         string // in the configuration: channels.<network>.<name>
-	Agent        string
+	Agent        string // that answers where no binding says another
 	Access       policy.Access
 	GroupContext int // messages that were not said to the bot
 	BudgetPerDay string
@@ -40,6 +40,8 @@ type Account struct {
 
 	// Open makes the adapter. It starts nothing.
 	Open func(e Env) (channels.Channel, error)
+
+	saysAgent bool // its own configuration names the agent
 
 	// validateOwn reports mistakes in what only its network has.
 	validateOwn func() error

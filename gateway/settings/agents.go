@@ -13,8 +13,11 @@ import (
 
 // AgentConfig is who answers.
 type AgentConfig struct {
-	Model  string `yaml:"model"`  // provider/model
-	Prompt string `yaml:"prompt"` // added to parley's own short system message
+	Model string `yaml:"model"` // provider/model
+	// Fallbacks are models that answer in this order when Model does not work, each as
+	// provider/model. They are asked as their providers' Models say.
+	Fallbacks []string `yaml:"fallbacks"`
+	Prompt    string   `yaml:"prompt"` // added to parley's own short system message
 	// Instructions are absolute paths of the operator's files that every system message
 	// of the agent holds, in order: of a folder AGENTS.md and TOOLS.md, or one file.
 	Instructions []string `yaml:"instructions"`
@@ -67,14 +70,16 @@ func (c Config) validateAgents(ps *problems.List) {
 				c.validateAsked(ps, path, provider, model, a)
 			}
 		}
+		c.validateFallbacks(ps, path, a)
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
 			ps.Add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
 		}
 		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
 			ps.Add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
 		}
-		if a.Window != 0 && a.Window < minWindow {
-			ps.Add(path+".window", "%d tokens do not hold a system message and an answer: at least %d", a.Window, minWindow)
+		_, m := c.modelConfig(a.Model)
+		if a.Window != m.Window { // else it is reported there
+			validateWindow(ps, path, a.Window)
 		}
 		c.validateInstructions(ps, path, a)
 		for i, t := range a.Tools {
@@ -87,6 +92,12 @@ func (c Config) validateAgents(ps *problems.List) {
 
 // minWindow is the least that the system message, the tools and an answer need.
 const minWindow = 4096
+
+func validateWindow(ps *problems.List, path string, tokens int) {
+	if tokens != 0 && tokens < minWindow {
+		ps.Add(path+".window", "%d tokens do not hold a system message and an answer: at least %d", tokens, minWindow)
+	}
+}
 
 var errNoModel = errors.New("a model is written provider/model")
 

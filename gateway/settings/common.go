@@ -11,7 +11,7 @@ import (
 
 // Common is what the configuration of every bot account has, whatever its network.
 type Common struct {
-	Agent  string        `yaml:"agent"` // which agent answers; default main
+	Agent  string        `yaml:"agent"` // which agent answers where no binding says another; default as the network's binding says, else main
 	Access policy.Access `yaml:"access"`
 	// BudgetPerDay is what may be spent on everything that comes by this
 	// account, an amount of dollars or none. Default none.
@@ -43,7 +43,6 @@ func (c Common) waiting() policy.Waiting {
 
 func (c Common) withDefaults() Common {
 	c.WhileBusy = c.waiting().Defaults().WhileBusy
-	c.Agent = cmp.Or(c.Agent, "main")
 	c.BudgetPerDay = cmp.Or(c.BudgetPerDay, budgets.None)
 	return c
 }

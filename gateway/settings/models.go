@@ -29,7 +29,8 @@ type ModelSettings struct {
 
 // ModelConfig is how one model of a provider is asked.
 type ModelConfig struct {
-	Name string `yaml:"name"` // as the provider knows it
+	Name   string `yaml:"name"`   // as the provider knows it
+	Window int    `yaml:"window"` // tokens, where an agent does not say it; 0: as the catalogue knows the model
 	ModelSettings
 }
 
@@ -106,6 +107,7 @@ func (p ProviderConfig) validateModels(ps *problems.List, path string) {
 		}
 		seen[m.Name] = true
 		m.validate(ps, at)
+		validateWindow(ps, at, m.Window)
 		for _, r := range p.refusals(m.Name, m.ModelSettings, false) {
 			ps.Add(at+"."+r.Parameter, "%s", r.Reason)
 		}

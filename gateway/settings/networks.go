@@ -92,6 +92,8 @@ func Describe[T AccountConfig[T]](n Network, field func(*ChannelsConfig) *map[st
 		for _, name := range slices.Sorted(maps.Keys(configured)) {
 			a := configured[name].Bot(name)
 			a.Name, a.Network, a.Path = name, n, "channels."+n.Name+"."+name
+			a.saysAgent = a.Agent != ""
+			a.Agent = cmp.Or(a.Agent, c.agentOfNetwork(n.Name))
 			a.validateOwn = func() error { return configured[name].Validate(c, name) }
 			all = append(all, a)
 		}

@@ -46,6 +46,8 @@ type Config struct {
 	Channels  ChannelsConfig            `yaml:"channels"`
 	Providers map[string]ProviderConfig `yaml:"providers"`
 	Agents    map[string]AgentConfig    `yaml:"agents"`
+	// Bindings say which agent answers in single groups, to single people, or on a network.
+	Bindings []Binding `yaml:"bindings"`
 	// Skills are absolute paths of folders that hold Agent Skills, each in a folder of its
 	// own.
 	Skills      []string           `yaml:"skills"`
@@ -60,6 +62,7 @@ type Config struct {
 	Worker     policy.Turns     `yaml:"worker"`
 	Subagents  subagents.Config `yaml:"subagents"`
 	Retry      RetryConfig      `yaml:"retry"`
+	Circuit    CircuitConfig    `yaml:"circuit"`
 	Context    pressure.Policy  `yaml:"context"`
 	Budgets    budgets.Config   `yaml:"budgets"`
 	Limits     policy.Limits    `yaml:"limits"`
@@ -104,6 +107,7 @@ func (c Config) Defaults() Config {
 	c.Retry = c.Retry.or(RetryConfig{
 		Max: llm.DefaultMaxRetries, Base: llm.DefaultRetryBase, Cap: llm.DefaultRetryCap, Window: llm.DefaultRetryWindow, Statuses: llm.RetryStatuses(),
 	})
+	c.Circuit = c.Circuit.filled()
 	if c.Log.Level == "" {
 		c.Log.Level = "info"
 	}
@@ -135,6 +139,8 @@ func (c Config) Defaults() Config {
 			a.MaxIterations = 20
 		}
 		a.Vision = cmp.Or(a.Vision, VisionAuto)
+		_, m := c.modelConfig(a.Model)
+		a.Window = cmp.Or(a.Window, m.Window)
 		a.ModelSettings = a.or(c.modelSettings(a.Model)).or(ModelSettings{ToolTimeout: tools.DefaultTimeout, ToolOutput: tools.DefaultOutput})
 		c.Agents[name] = a
 	}

@@ -56,10 +56,12 @@ func (c Config) Validate() error {
 	ps.Check("budgets", c.Budgets.Validate())
 	ps.Check("context", c.Context.Validate())
 	c.Retry.validate(&ps, "retry")
+	c.Circuit.validate(&ps)
 
 	c.validateChannels(&ps)
 	c.validateProviders(&ps)
 	c.validateAgents(&ps)
+	c.validateBindings(&ps)
 	ps.Check("files", c.Files.Validate())
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)

@@ -150,11 +150,12 @@ func inboxID(p *person, event string) sessions.InboxID {
 	return sessions.InboxID{Channel: a.Channel, Account: a.Account, Chat: a.Peer, Event: event}
 }
 
-// checkHistory holds the messages of a person to the order of the stream, each
-// once.
+// checkHistory holds the messages of each session of a person to the order of the stream,
+// each once.
 func (w *world) checkHistory(p *person) {
-	seen, last := map[string]bool{}, uint64(0)
+	seen := map[string]bool{}
 	for _, id := range w.checks.sessions[p.token] {
+		last := uint64(0) // of this session: an earlier one may go on behind a later one
 		ms, _ := w.store.Messages(nowhere, id)
 		for _, m := range ms {
 			if m.Role != transcript.User {

@@ -267,7 +267,7 @@ func (w director) say() {
 	event := fmt.Sprintf("%s%d", p.name, p.said)
 	text := event + " " + pick(w.world, verbs)
 	if w.faults.fresh && w.chance(8) {
-		text = "/new"
+		text = pick(w.world, []string{"/new", "/new", "/resume 1", "/resume 2"})
 	}
 	w.publish(p, event, event, text)
 }

@@ -32,6 +32,7 @@ func (noopObserver) BudgetDenied(string, string)                             {}
 func (noopObserver) ModelCalled(agent.CallReport)                            {}
 func (noopObserver) Compacted(transcript.Overlay, time.Time)                 {}
 func (noopObserver) ModelRetried(costs.Labels, llm.Kind)                     {}
+func (noopObserver) ModelFellBack(agent.FallbackReport)                      {}
 func (noopObserver) ToolCalled(string, costs.Purpose, string, time.Duration) {}
 func (noopObserver) CountSent(string, string, time.Duration)                 {}
 func (noopObserver) SendRetried(string, string)                              {}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,7 +29,7 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 	case chat.Closed:
 		a.w.Observer.CountIgnored(it.msg.Channel, outcomes.Closed)
 	case chat.Canonical() != at.Peer:
-		if err := a.forward(it, chat.Canonical()); err != nil {
+		if err := a.forward(it, chat); err != nil {
 			return true, false, err
 		}
 	case a.refuses(it.msg, chat):
@@ -54,15 +55,18 @@ func (a *owner) mayTakeHere(ctx context.Context) (bool, error) {
 	return err == nil && !chat.Closed && chat.Canonical() == a.m.Key.Address().Peer, err
 }
 
-// forward queues a message under the id by which its chat is known. It keeps
-// the id of its event, so doing so again adds nothing.
-func (a *owner) forward(it item, peer string) error {
-	m := it.msg
+// forward queues a message under the id by which its chat is known, for the agent that
+// answers there. It keeps the id of its event, so doing so again adds nothing.
+func (a *owner) forward(it item, chat sessions.Chat) error {
+	m, agent := it.msg, a.m.Key.Agent()
 	if m.Origin == "" {
 		m.Origin = m.Address.Peer
 	}
-	m.Address.Peer = peer
-	key, err := sessionkeys.For(a.m.Key.Agent(), m.Address)
+	m.Address.Peer = chat.Canonical()
+	if a.w.AgentFor != nil {
+		agent = cmp.Or(a.w.AgentFor(m, chat.IDs...), agent)
+	}
+	key, err := sessionkeys.For(agent, m.Address)
 	if err != nil {
 		return fmt.Errorf("name the conversation of a chat that moved: %w", err)
 	}
@@ -73,6 +77,6 @@ func (a *owner) forward(it item, peer string) error {
 	if _, err := a.w.Log.Publish(a.ctx, broker.Envelope{ID: it.e.ID, Token: key.Token(), Key: key.String(), Body: body}); err != nil {
 		return fmt.Errorf("queue a message of a chat that moved: %w", err)
 	}
-	a.w.Logger.Info("message moved to the new conversation of its chat", "channel", m.Channel, "chat", m.Origin, "canonical", peer)
+	a.w.Logger.Info("message moved to the new conversation of its chat", "channel", m.Channel, "chat", m.Origin, "canonical", m.Address.Peer)
 	return nil
 }

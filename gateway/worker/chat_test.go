@@ -1,12 +1,16 @@
 package worker_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"parley/channels"
+	"parley/gateway/policy"
+	"parley/gateway/worker"
 	"parley/sessionkeys"
+	"parley/sessions"
 )
 
 func TestWhatAClosedChatWasNotYetKnownToWaitForIsPassedOver(t *testing.T) {
@@ -70,6 +74,34 @@ func TestWhatWasQueuedForANewIDBeforeTheMoveWasHeardOfBelongsToTheOldConversatio
 		}
 		if other := r.heard(early); len(other) != 0 {
 			t.Errorf("a second conversation heard %q", other)
+		}
+	})
+}
+
+// issue 13: what was queued under a new id, for the agent of that, belongs to the agent to which
+// the chat is bound by its older one.
+func TestWhatWasQueuedForANewIDGoesToTheAgentOfTheChat(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		early := toMoved(r.old(1, "early"))
+		r.bring(early, r.moves())
+		r.start("w", func(o *worker.Options) {
+			o.Agents["duty"] = o.Agents["main"]
+			bound := policy.Bound{Agent: "main", Groups: map[string]string{fmt.Sprint(kitchen): "duty"}}
+			o.AgentFor = bound.AgentFor
+		})
+		r.done(early)
+		m := inKitchen(r.old(1, ""))
+		key, err := sessionkeys.For("duty", m.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.await("the agent of the chat to be done", func() bool {
+			is, err := r.store.Mailbox(t.Context(), key.Token())
+			return err == nil && is.LastRead > 0 && !is.HasWork()
+		})
+		if _, err := r.store.Mailbox(t.Context(), r.keyOf(m).Token()); !errors.Is(err, sessions.ErrNotFound) {
+			t.Errorf("the other agent has a conversation in the chat: %v", err)
 		}
 	})
 }

@@ -59,6 +59,7 @@ func (o *counter) TurnStarted(string, time.Duration)            { o.count("start
 func (o *counter) ModelCalled(agent.CallReport)                 { o.count("called") }
 func (o *counter) Compacted(transcript.Overlay, time.Time)      {}
 func (o *counter) ModelRetried(costs.Labels, llm.Kind)          {}
+func (o *counter) ModelFellBack(agent.FallbackReport)           {}
 func (o *counter) ToolCalled(tool string, _ costs.Purpose, status string, _ time.Duration) {
 	o.count("tool", tool, status)
 }

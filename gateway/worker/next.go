@@ -76,17 +76,6 @@ func (a *owner) skip(seq uint64) (bool, error) {
 	return a.release()
 }
 
-// FreshText answers the command that starts a new conversation.
-const FreshText = "A new conversation. I have forgotten what was said before."
-
-func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
-	var fresh sessionkeys.SessionID
-	if c.StartsSession() {
-		fresh = sessionkeys.NewSessionID(a.w.Now())
-	}
-	return a.answer(sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg), Fresh: fresh}, e.Seq, msg, FreshText)
-}
-
 // answer ends c, whose first message stands at seq in the log, with one reply
 // to msg.
 func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {

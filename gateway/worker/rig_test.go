@@ -183,7 +183,7 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {
 		t.Fatal(err)
 	}
 	r.intake = &intake.Intake{
-		Sources: map[string]intake.Source{"tg": {Agent: "main", Network: "telegram", Access: policy.Access{Everyone: true}}},
+		Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{Everyone: true}}},
 		Log:     r.log, Store: s, Observer: r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Commands: &commands.Handler{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -14,14 +15,18 @@ import (
 // usageTally counts what a turn took, in this process.
 type usageTally struct {
 	tools         int
-	input, output int64 // tokens; input with what was cached
+	input, output int64  // tokens; input with what was cached
+	model         string // that was called last; "": none was
 }
 
 // observe takes an event of the turn.
 func (y *usageTally) observe(e agent.Event) {
 	switch e.Type {
 	case agent.ModelCalled:
-		u := e.Call.Entry.Usage
+		u, l := e.Call.Entry.Usage, e.Call.Entry.Labels
+		if l.Purpose != costs.Transcription {
+			y.model = l.Provider + "/" + l.Model
+		}
 		y.input += u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h
 		y.output += u.Output
 	case agent.ToolResulted:
@@ -33,7 +38,7 @@ func (y *usageTally) observe(e agent.Event) {
 func (w *Worker) logTurn(t sessions.Turn, key string, a Agent, out agent.Outcome, y usageTally, cost costs.Amount) {
 	level, said := slog.LevelInfo, "turn finished"
 	about := []any{
-		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key, "model", a.model(),
+		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key, "model", cmp.Or(y.model, a.model()),
 		"steps", out.Steps, "tools", y.tools, "input_tokens", y.input, "output_tokens", y.output, "cost_usd", strings.TrimPrefix(cost.String(), "$"),
 		"duration", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
 	}

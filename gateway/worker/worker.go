@@ -26,6 +26,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/budgets"
+	"parley/gateway/conversations"
 	"parley/gateway/outcomes"
 	"parley/gateway/policy"
 	"parley/llm"
@@ -53,6 +54,7 @@ type Store interface {
 	Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Delivery(ctx context.Context, id string) (sessions.Delivery, error)
+	conversations.Store
 }
 
 // Observer counts. Calls must not block.
@@ -73,8 +75,9 @@ type Observer interface {
 
 // Agent is what answers under one agent name.
 type Agent struct {
-	Model llm.Model
-	Tools *tools.Set
+	Model     llm.Model
+	Fallbacks []agent.Fallback // that answer when Model does not work
+	Tools     *tools.Set
 	// Prompt returns what its system messages are made of at present; nil: there are
 	// none. It may be called concurrently.
 	Prompt       func() prompt.Agent
@@ -116,9 +119,15 @@ type Options struct {
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
 	Authorize func(m channels.Message, chat ...string) policy.Verdict
-	Observer  Observer
-	Logger    *slog.Logger
-	Now       func() time.Time
+	// Command returns what people type on a network for the command of that name; nil: it
+	// with a slash.
+	Command func(network, name string) string
+	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the
+	// one to which it came. nil: always that one.
+	AgentFor func(m channels.Message, chat ...string) string
+	Observer Observer
+	Logger   *slog.Logger
+	Now      func() time.Time
 }
 
 // Worker runs turns. Make one with New, run it once.

@@ -103,6 +103,33 @@ func rootSession(id sessionkeys.SessionID, key sessionkeys.Key, now time.Time) S
 	return Session{sessions.Session{ID: id, Key: key, Root: id, Role: mainRole, CreatedAt: normaliseTime(now)}}
 }
 
+// changeSession makes the mailbox feed the session that a command names: a new one, or an
+// earlier one of the same key.
+func changeSession(tx *Tx, m *Mailbox, c sessions.Command) error {
+	switch {
+	case c.Fresh != "" && c.Resume != "":
+		return errors.New("a command that begins a session and resumes another")
+	case c.Resume != "":
+		s, err := sessionOf(tx, c.Resume)
+		if err != nil {
+			return err
+		}
+		if s.Parent != "" || s.Session.Key != m.Mailbox.Key {
+			return fmt.Errorf("session %s is none of mailbox %s: %w", c.Resume, m.Token, sessions.ErrNotFound)
+		}
+		m.Session = c.Resume
+	case c.Fresh != "" && c.Fresh != m.Session:
+		if _, there, err := get[Session](tx, SessionKey(c.Fresh)); err != nil {
+			return err
+		} else if there {
+			return fmt.Errorf("session %s is there already", c.Fresh)
+		}
+		tx.put(rootSession(c.Fresh, m.Mailbox.Key, c.At))
+		m.Session = c.Fresh
+	}
+	return nil
+}
+
 // note makes seq the highest known sequence, if it is higher.
 func (m *Mailbox) note(seq uint64, now time.Time) {
 	if seq <= m.LastSeen {

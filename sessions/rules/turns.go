@@ -266,14 +266,8 @@ func answer(tx *Tx, f sessions.Fence, c sessions.Command) (bool, error) {
 	if err := receiveAll(tx, c.With, became); err != nil {
 		return false, err
 	}
-	if c.Fresh != "" && c.Fresh != m.Session {
-		if _, there, err := get[Session](tx, SessionKey(c.Fresh)); err != nil {
-			return false, err
-		} else if there {
-			return false, fmt.Errorf("session %s is there already", c.Fresh)
-		}
-		tx.put(rootSession(c.Fresh, m.Mailbox.Key, c.At))
-		m.Session = c.Fresh
+	if err := changeSession(tx, &m, c); err != nil {
+		return false, err
 	}
 	m.advanceRead(c.Seq)
 	m.resetAttempts()

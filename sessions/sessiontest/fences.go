@@ -47,6 +47,9 @@ func fencedWrites() []fencedWrite {
 		{"answer", func(h *fixture, f sessions.Fence, _ sessions.Turn) (any, error) {
 			return h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("late"), Fresh: "fresh", Replies: []sessions.Outgoing{reply("late", "")}, At: h.now})
 		}},
+		{"answer that resumes", func(h *fixture, f sessions.Fence, turn sessions.Turn) (any, error) {
+			return h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("late"), Resume: turn.Session, Replies: []sessions.Outgoing{reply("late", "")}, At: h.now})
+		}},
 		{"append", func(h *fixture, f sessions.Fence, turn sessions.Turn) (any, error) {
 			return nil, h.s.Append(h.ctx, f, turn.ID, said("late", "late"), said("later", "later"))
 		}},

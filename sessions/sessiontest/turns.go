@@ -157,6 +157,47 @@ func turns(t *testing.T, open opener) {
 			h.same("turn", h.open(f, 3).Session, m.Session)
 			h.same("old history", len(h.history(turn.Session)), 2)
 		},
+		// requirements AI05, T04
+		"a command can go on with an earlier session of the same key": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 100))
+			h.ok(h.s.Settle(h.ctx, f, cost(r, 40)))
+			for seq := range uint64(6) {
+				h.touch("one", seq)
+			}
+			h.finish(f, turn.ID)
+			first := h.session(turn.Session)
+			must(h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("e2"), Fresh: "fresh-1", At: noon}))
+			back := sessions.Command{Seq: 3, Event: event("e3"), Resume: first.ID, Replies: []sessions.Outgoing{reply("back", "")}, At: noon}
+			for _, done := range []bool{true, true} { // repeated it answers the same
+				h.same("done", must(h.s.Answer(h.ctx, f, back)), done)
+			}
+			h.same("the mailbox feeds", h.mailbox("one").Session, first.ID)
+			h.same("session with its money", h.session(first.ID), first)
+			second := h.open(f, 4)
+			h.same("turn", second.Session, first.ID)
+			h.same("history", h.history(first.ID), []string{turn.ID + "-said", turn.ID + "-answer", second.ID + "-said"})
+			h.finish(f, second.ID)
+			must(h.s.Answer(h.ctx, f, sessions.Command{Seq: 5, Event: event("e5"), Resume: "fresh-1", At: noon}))
+			h.same("the mailbox feeds", h.mailbox("one").Session, sessionkeys.SessionID("fresh-1"))
+		},
+		"a command goes on with no session of another key, no child, and none that is not there": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			_, other := h.working("two")
+			child := h.spawn(f, h.session(turn.Session), "c")
+			h.touch("one", 2)
+			h.finish(f, turn.ID)
+			before := h.mailbox("one")
+			c := sessions.Command{Seq: 2, Event: event("e2"), Replies: []sessions.Outgoing{reply("back", "")}, At: noon}
+			for _, id := range []sessionkeys.SessionID{other.Session, child.ID, "nobody"} {
+				c.Resume = id
+				h.is(failed(h.s.Answer(h.ctx, f, c)), sessions.ErrNotFound)
+			}
+			c.Resume, c.Fresh = turn.Session, "fresh-1"
+			h.fails(failed(h.s.Answer(h.ctx, f, c)))
+			h.same("mailbox", h.mailbox("one"), before)
+			h.same("event known", must(h.s.Known(h.ctx, c.Event)), []bool{false})
+			c.Fresh = ""
+			h.same("done", must(h.s.Answer(h.ctx, f, c)), true)
+		},
 		"begin says whether an earlier take of the turn began it": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			for range 2 {
 				again := must(h.s.Begin(h.ctx, f, turn.ID, 1, "call-1"))

@@ -1,0 +1,48 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// agentsFor returns the agents that may have a conversation where the event came from: the
+// one that answers it first, and then all others, to which the chat may have been bound
+// before the gateway was started with its present bindings.
+func (i *Intake) agentsFor(e *event) []string {
+	own := e.agent()
+	others := slices.DeleteFunc(slices.Clone(i.Agents), func(name string) bool { return name == own })
+	return append([]string{own}, others...)
+}
+
+// findMailbox finds the mailbox that an agent has where the event came from.
+func (i *Intake) findMailbox(ctx context.Context, agent string, e *event) (m sessions.Mailbox, found bool, err error) {
+	key, err := sessionkeys.For(agent, e.Address)
+	if err != nil {
+		return m, false, nil //nolint:nilerr // findKey says so
+	}
+	m, err = i.Store.Mailbox(ctx, key.Token())
+	if errors.Is(err, sessions.ErrNotFound) {
+		return m, false, nil
+	}
+	return m, err == nil, err
+}
+
+// keyAtWork returns whose work a /stop is about: that of the agent that answers here; or, when
+// it has none, of another agent, which still works on what it was asked here before the
+// chat was bound anew.
+func (i *Intake) keyAtWork(ctx context.Context, e *event) (sessionkeys.Key, error) {
+	for _, agent := range i.agentsFor(e) {
+		m, found, err := i.findMailbox(ctx, agent, e)
+		if err != nil {
+			return e.key, err
+		}
+		if found && m.HasWork() {
+			return m.Key, nil
+		}
+	}
+	return e.key, nil
+}

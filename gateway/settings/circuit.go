@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/llm"
+	"parley/problems"
+)
+
+// CircuitConfig is when a model that does not work is not called any more, and when another
+// one answers in its place. (docs/decisions/0066)
+type CircuitConfig struct {
+	// Failures is how many calls of a model must fail for good in a row; -1: it is always
+	// called. Default llm.DefaultCircuitFailures.
+	Failures int           `yaml:"failures"`
+	Cooldown time.Duration `yaml:"cooldown"` // until one call tries again; default llm.DefaultCircuitCooldown
+	// Patience is how long a failed call is tried again where the agent has a fall-back;
+	// default 20s.
+	Patience time.Duration `yaml:"patience"`
+	// NoneBackoff is how long nothing is tried after none of an agent's models was
+	// available; default llm.DefaultNoneBackoff.
+	NoneBackoff time.Duration `yaml:"no_providers_backoff"`
+}
+
+const defaultPatience = 20 * time.Second
+
+func (c CircuitConfig) filled() CircuitConfig {
+	return CircuitConfig{
+		Failures: cmp.Or(c.Failures, llm.DefaultCircuitFailures), Cooldown: cmp.Or(c.Cooldown, llm.DefaultCircuitCooldown),
+		Patience: cmp.Or(c.Patience, defaultPatience), NoneBackoff: cmp.Or(c.NoneBackoff, llm.DefaultNoneBackoff),
+	}
+}
+
+func (c CircuitConfig) validate(ps *problems.List) {
+	if c.Failures < -1 {
+		ps.Add("circuit.failures", "%d is neither a number of calls nor -1", c.Failures)
+	}
+	for _, d := range []struct {
+		key  string
+		time time.Duration
+	}{{"cooldown", c.Cooldown}, {"patience", c.Patience}, {"no_providers_backoff", c.NoneBackoff}} {
+		if d.time < 0 || d.time > time.Hour {
+			ps.Add("circuit."+d.key, "%s is not 0s to 1h", d.time)
+		}
+	}
+}
+
+// FallbackConfig is a model that answers when those before it do not work.
+type FallbackConfig struct {
+	Model  string // provider/model
+	Window int    // tokens; 0: as the catalogue knows the model
+	ModelSettings
+}
+
+// FallbacksOf returns the fall-backs of an agent: asked as their providers' models say,
+// because what the agent says is about its own model.
+func (c Config) FallbacksOf(a AgentConfig) (all []FallbackConfig) {
+	for _, name := range a.Fallbacks {
+		_, m := c.modelConfig(name)
+		all = append(all, FallbackConfig{Model: name, Window: m.Window, ModelSettings: m.ModelSettings})
+	}
+	return all
+}
+
+// validateFallbacks reports the mistakes in the fall-backs of the agent at path.
+func (c Config) validateFallbacks(ps *problems.List, path string, a AgentConfig) {
+	for i, name := range a.Fallbacks {
+		at := fmt.Sprintf("%s.fallbacks[%d]", path, i)
+		provider, model, err := SplitModel(name)
+		if err != nil {
+			ps.Check(at, err)
+			continue
+		}
+		p, ok := c.Providers[provider]
+		switch {
+		case !ok:
+			ps.Add(at, "no provider %q for the model %q; %s", provider, model, have(c.Providers))
+			continue
+		case name == a.Model || slices.Contains(a.Fallbacks[:i], name):
+			ps.Add(at, "%s stands before it already", name)
+			continue
+		}
+		_, m := c.modelConfig(name)
+		reported := p.refusals(model, m.ModelSettings, false) // with the model itself
+		for _, r := range p.refusals(model, m.ModelSettings, a.Tools == nil || len(a.Tools) > 0) {
+			if !slices.Contains(reported, r) {
+				ps.Add(at, "%s: %s", r.Parameter, r.Reason)
+			}
+		}
+	}
+}

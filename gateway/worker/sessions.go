@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/conversations"
+	"parley/gateway/messages"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// FreshText answers the command that starts a new conversation.
+const FreshText = "A new conversation. I have forgotten what was said before."
+
+// presentText answers /resume of the session that the mailbox feeds.
+const presentText = "That is the present conversation."
+
+// runCommand carries out a command that changes which session the mailbox feeds. What it
+// does is one commit with its answer: a process that dies before it has done nothing,
+// and another that takes the message up decides again.
+func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+	now := a.w.Now()
+	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
+	if err != nil {
+		return false, err
+	}
+	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
+	text := FreshText
+	if c.ResumesSession() {
+		if change.Resume, text, err = a.chooseSession(book, c.Args); err != nil {
+			return false, err
+		}
+	} else {
+		change.Fresh = sessionkeys.NewSessionID(now)
+	}
+	if change.Fresh == "" && change.Resume == "" {
+		return a.answer(change, e.Seq, msg, text)
+	}
+	left, err := a.w.Store.Session(a.ctx, a.m.Session)
+	if err != nil {
+		return false, fmt.Errorf("look at the session that is left: %w", err)
+	}
+	if left.Messages > 0 { // there is something to come back to
+		book = book.Leave(left.ID, now)
+		r, err := book.Record(a.token, now)
+		if err != nil {
+			return false, err
+		}
+		change.Records = []sessions.Record{r}
+		if n := book.Number(left.ID); change.Resume != "" {
+			text += fmt.Sprintf(" The one before is kept as number %d.", n)
+		}
+	}
+	return a.answer(change, e.Seq, msg, text)
+}
+
+// chooseSession returns the session that a person wants to go on with, and what they are
+// told; "" and why not when there is not exactly one.
+func (a *actor) chooseSession(book conversations.Book, words string) (sessionkeys.SessionID, string, error) {
+	if words == "" {
+		return "", fmt.Sprintf("Which conversation? %s takes its number, or words of its title: %s lists the earlier ones.", a.typed("resume"), a.typed("sessions")), nil
+	}
+	none := "There is no such conversation here: " + a.typed("sessions") + " lists the earlier ones."
+	found, err := conversations.Choose(a.ctx, a.w.Store, book, a.m.Session, words, a.w.Now())
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case len(found) == 0:
+		return "", none, nil
+	case len(found) > 1:
+		return "", a.severalText(found), nil
+	case found[0].Session == a.m.Session:
+		return "", presentText, nil
+	}
+	s, err := a.w.Store.Session(a.ctx, found[0].Session)
+	if errors.Is(err, sessions.ErrNotFound) || err == nil && (s.Key != a.m.Key || s.Parent != "") {
+		return "", none, nil // of somebody else's it is not said that there is one
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("look at the session to resume: %w", err)
+	}
+	label, err := conversations.Label(a.ctx, a.w.Store, s.ID, a.w.Now())
+	if err != nil {
+		return "", "", err
+	}
+	return s.ID, fmt.Sprintf("Back in the conversation %s with its %d messages; it has cost %s.", conversations.Code(label), s.Messages, s.Subtree.Display()), nil
+}
+
+// severalText names the numbers of the sessions that a person may have meant.
+func (a *owner) severalText(found []conversations.Earlier) string {
+	var numbers []string
+	for _, e := range found {
+		numbers = append(numbers, fmt.Sprint(e.Number))
+	}
+	return "Which of them? Number " + strings.Join(numbers, ", ") + " fit: " + a.typed("sessions") + " says what they are."
+}
+
+// typed returns what people of this conversation type for a command.
+func (a *owner) typed(name string) string {
+	if a.w.Command == nil {
+		return "/" + name
+	}
+	return a.w.Command(a.m.Key.Address().Channel, name)
+}

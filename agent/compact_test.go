@@ -281,6 +281,19 @@ func TestCompaction(t *testing.T) {
 			t.Errorf("%d output tokens were asked for", got)
 		}
 	})
+	// The ladder keeps an eighth of it for an answer, which is less than a call is worth
+	// making for where only the money is short.
+	t.Run("leaves room for the answer in a small window", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil, text("fine"))
+		r.turn.Window, r.turn.MaxTokens = 4500, 1000
+		r.journal.messages = talk(6, 1000)
+		r.run(t, t.Context())
+		input := int(llm.Estimate(r.lastRequest()))
+		if got := r.lastRequest().MaxTokens; got < 562 || got > 900 || got+input > 4500 {
+			t.Errorf("%d output tokens were asked for after about %d of input", got, input)
+		}
+	})
 }
 
 // tooLong is what a provider says of a request that does not fit, before any of it is paid.

@@ -67,7 +67,7 @@ func (r *requester) buildRequest(history []transcript.Message, tail ...transcrip
 		limit = info.MaxOutput
 	}
 	if r.gauge.Tokens > 0 { // providers refuse more than the window has left
-		limit = min(limit, max(minOutput, int(r.ladder.Window-r.gauge.Tokens-r.ladder.Window/50)))
+		limit = min(limit, int(max(r.ladder.Left(r.gauge.Tokens), min(minOutput, r.ladder.Output))))
 	}
 	return llm.Request{
 		System:    r.turn.System,

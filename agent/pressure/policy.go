@@ -104,6 +104,7 @@ type Ladder struct {
 	Target  int64
 	Aim     int64
 	Hard    int64
+	Output  int64 // what is left for an answer at Compact, at least
 }
 
 // Of the window, an answer is left one part in outputShare, and one in marginShare is for
@@ -130,8 +131,13 @@ func (p Policy) Ladder(window, maxOutput int) Ladder {
 		Window: w, Limit: limit,
 		Trim: share(limit, p.Trim), Warn: share(limit, p.Warn), Compact: share(limit, p.Compact),
 		Target: share(limit, p.Target), Aim: share(limit, p.Aim), Hard: share(w, p.Hard),
+		Output: output,
 	}
 }
+
+// Left is how many tokens of the window an answer may have after a request that was
+// estimated at so many, less what estimates miss. It is negative where nothing is left.
+func (l Ladder) Left(tokens int64) int64 { return l.Window - tokens - l.Window/marginShare }
 
 func share(n int64, of float64) int64 { return int64(float64(n)*of + 0.5) }
 

@@ -77,19 +77,19 @@ func TestLadder(t *testing.T) {
 	}{
 		"an eighth of the window is left for the answer": {
 			100_000, 64_000,
-			pressure.Ladder{Window: 100_000, Limit: 95_000, Trim: 57_000, Warn: 76_000, Compact: 85_500, Target: 77_900, Aim: 57_000, Hard: 95_000},
+			pressure.Ladder{Window: 100_000, Limit: 95_000, Trim: 57_000, Warn: 76_000, Compact: 85_500, Target: 77_900, Aim: 57_000, Hard: 95_000, Output: 12_500},
 		},
 		"less for a model whose answers are short": {
 			100_000, 1000,
-			pressure.Ladder{Window: 100_000, Limit: 100_000, Trim: 60_000, Warn: 80_000, Compact: 90_000, Target: 82_000, Aim: 60_000, Hard: 95_000},
+			pressure.Ladder{Window: 100_000, Limit: 100_000, Trim: 60_000, Warn: 80_000, Compact: 90_000, Target: 82_000, Aim: 60_000, Hard: 95_000, Output: 1000},
 		},
 		"200,000 tokens are enough for any window": {
 			1_000_000, 128_000,
-			pressure.Ladder{Window: 1_000_000, Limit: 222_222, Trim: 133_333, Warn: 177_778, Compact: 200_000, Target: 182_222, Aim: 133_333, Hard: 950_000},
+			pressure.Ladder{Window: 1_000_000, Limit: 222_222, Trim: 133_333, Warn: 177_778, Compact: 200_000, Target: 182_222, Aim: 133_333, Hard: 950_000, Output: 125_000},
 		},
 		"a window that nobody knows": {
 			llm.DefaultWindow, llm.DefaultMaxOutput,
-			pressure.Ladder{Window: 8192, Limit: 7783, Trim: 4670, Warn: 6226, Compact: 7005, Target: 6382, Aim: 4670, Hard: 7782},
+			pressure.Ladder{Window: 8192, Limit: 7783, Trim: 4670, Warn: 6226, Compact: 7005, Target: 6382, Aim: 4670, Hard: 7782, Output: 1024},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -287,11 +287,29 @@ func TestCompaction(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, nil, text("fine"))
 		r.turn.Window, r.turn.MaxTokens = 4500, 1000
-		r.journal.messages = talk(6, 1000)
+		r.journal.messages = talk(3, 1180)
 		r.run(t, t.Context())
 		input := int(llm.Estimate(r.lastRequest()))
 		if got := r.lastRequest().MaxTokens; got < 562 || got > 900 || got+input > 4500 {
 			t.Errorf("%d output tokens were asked for after about %d of input", got, input)
+		}
+	})
+	t.Run("asks once for a summary that comes empty where nothing fits without it", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil)
+		r.turn.Window, r.turn.MaxTokens = 4500, 1000
+		r.journal.messages = talk(6, 1180)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		r.model.Reply = func(n int, _ llm.Request) llmtest.Turn {
+			if n == 5 {
+				cancel(agent.ErrStopped)
+			}
+			return text("")
+		}
+		o := r.run(t, ctx)
+		if n := len(r.model.Requests()); n != 1 || o.Finish != transcript.ContextLimit {
+			t.Errorf("%d requests were made, and the turn ended with %+v", n, o)
 		}
 	})
 }

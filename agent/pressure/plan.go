@@ -125,9 +125,15 @@ func (l Ladder) planTrim(history []transcript.Message, tokens int64, keep float6
 }
 
 // waits reports whether the last summary failed, or left more than the target, and little
-// was said since.
+// was said since. From l.Hard on, where no request is made without a summary, the next one
+// waits only until anything was said: the same request would fail again, and be paid again.
 func (l Ladder) waits(history []transcript.Message, tokens int64) bool {
 	left := int64(-1)
+	if n := len(history); n > 0 {
+		if o, _ := history[n-1].Overlay(); o.Kind == transcript.NoSummary {
+			return true
+		}
+	}
 	for _, m := range history {
 		switch o, _ := m.Overlay(); o.Kind {
 		case transcript.Summarised:

@@ -216,10 +216,15 @@ func TestNext(t *testing.T) {
 		if p := next(c, l.Hard-1); p.Action != pressure.Proceed {
 			t.Errorf("the plan is %+v", p)
 		}
+		if p := next(c, l.Hard); p.Action != pressure.GiveUp {
+			t.Errorf("at 95 %%, where the same request would fail again, the plan is %+v", p)
+		}
+		c.ask("and now?")
 		if p := next(c, l.Hard); p.Action != pressure.Summarise {
 			t.Errorf("at 95 %%, where nothing else is left, the plan is %+v", p)
 		}
 		c.overlay(transcript.Overlay{Kind: transcript.NoSummary, Before: 84_000})
+		c.ask("and now?")
 		if p := next(c, 94_000); p.Action != pressure.Summarise {
 			t.Errorf("10 %% later the plan is %+v", p)
 		}

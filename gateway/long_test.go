@@ -1,20 +1,26 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"parley/agent/pressure"
 	"parley/costs"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/recording"
 	"parley/sessions"
 	"parley/simulators/model"
+	"parley/transcript"
 )
 
 // A conversation far longer than its model's window goes on and on, in the real binary: no
@@ -60,15 +66,17 @@ func TestALongConversationKeepsWhatMatters(t *testing.T) {
 	ask("Which colour", "green")
 	ask("Which harbour", "Lisbon")
 	ask("Which code", "7319")
-	judgeBill(t, env, price, turns+len(facts))
+	judgeBill(t, env, price, turns+len(facts), int64(window))
+	judgeEstimates(t, env)
 }
 
 // judgeBill holds the ledger to the provider's bill, which has no refusal, and prints the
 // money.
-func judgeBill(t *testing.T, env *gatewaytest.Env, price model.Price, turns int) {
+func judgeBill(t *testing.T, env *gatewaytest.Env, price model.Price, turns int, window int64) {
 	t.Helper()
 	var billed, uncached, input, cached int64
-	for _, e := range env.Model.Bill().Entries {
+	entries := env.Model.Bill().Entries
+	for _, e := range entries {
 		if e.Outcome == model.Refused {
 			t.Errorf("the provider refused a request with status %d", e.Status)
 		}
@@ -90,8 +98,64 @@ func judgeBill(t *testing.T, env *gatewaytest.Env, price model.Price, turns int)
 	if summaries.Calls < 2 {
 		t.Errorf("%d summaries: none had to keep what the one before it kept", summaries.Calls)
 	}
-	t.Logf("%d turns, %d model calls for %s, %d of them summaries for %s; %d%% of the input came from the provider's cache, without which all would cost %s",
-		turns, used.Total.Calls, used.Total.Cost, summaries.Calls, summaries.Cost, cached*100/input, costs.Amount(uncached).Display())
+	t.Logf("%d turns, %d model calls for %s, %d of them summaries for %s; %d%% of the input came from the provider's cache, without which all would cost %s; with the oldest messages left out instead of summarised, %s",
+		turns, used.Total.Calls, used.Total.Cost, summaries.Calls, summaries.Cost, cached*100/input, costs.Amount(uncached).Display(), costOfTruncation(entries, price, window).Display())
+}
+
+// costOfTruncation is what the same conversation would cost a bot that leaves the oldest
+// messages out of each request that is too long: from then on no request begins as the one
+// before it did, so that nothing of it is cached. It knows none of the facts.
+func costOfTruncation(entries []model.Entry, price model.Price, window int64) costs.Amount {
+	var pico, whole, before int64
+	for _, e := range entries {
+		grown := max(0, e.Usage.TotalInput()-before)
+		before = e.Usage.TotalInput()
+		if whole += grown; whole <= window*9/10 {
+			pico += (whole-grown)*price.CacheRead + grown*price.CacheWrite5m
+		} else {
+			pico += window * 9 / 10 * price.Input
+		}
+		pico += e.Usage.Output * price.Output
+	}
+	return costs.Amount(pico)
+}
+
+// judgeEstimates holds what parley took each request for to what the provider counted, and
+// prints by how much it was wrong. What errs by more than a tenth either fills the window
+// unnoticed or summarises too early.
+func judgeEstimates(t *testing.T, env *gatewaytest.Env) {
+	t.Helper()
+	client := admin.NewClient(filepath.Join(env.Dir, "admin.sock"))
+	all, err := client.Sessions(t.Context(), admin.SessionQuery{})
+	noError(t, err)
+	var file bytes.Buffer
+	noError(t, client.Export(t.Context(), string(all.Sessions[0].ID), &file))
+	rec, err := recording.Read(&file)
+	noError(t, err)
+	history := rec.Messages[all.Sessions[0].ID]
+	var wrong []float64
+	system := int64(-1)
+	for i, m := range history {
+		size := m.Finish().Size
+		if m.Role != transcript.Assistant || size.Input == 0 {
+			continue
+		}
+		if system < 0 {
+			system = size.Guess - pressure.GuessMessages(history[:i])
+			continue // nothing was counted before it
+		}
+		got := pressure.Measure(history[:i], size.Model, system).Tokens
+		wrong = append(wrong, math.Abs(float64(got-size.Input))/float64(size.Input))
+	}
+	slices.Sort(wrong)
+	if len(wrong) < 50 {
+		t.Fatalf("%d estimates", len(wrong))
+	}
+	median, p99 := wrong[len(wrong)/2], wrong[len(wrong)*99/100]
+	if p99 > 0.1 {
+		t.Errorf("an estimate in a hundred is wrong by %.1f%% and more", 100*p99)
+	}
+	t.Logf("%d estimates were wrong by %.2f%% in the median, %.2f%% at the 99th percentile, %.2f%% at most", len(wrong), 100*median, 100*p99, 100*wrong[len(wrong)-1])
 }
 
 // demoPrice is what the demonstration model costs, as the provider bills it.

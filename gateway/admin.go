@@ -28,11 +28,11 @@ func (g *Gateway) AdminSocket() string {
 // openAdmin binds the operator's socket.
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	total := []admin.Budget{
-		{Name: "budgets.global_per_day", Scope: g.limits.DayScope()},
-		{Name: "budgets.global_per_month", Scope: g.limits.MonthScope()},
+		{Name: "budgets.global_per_day", Scope: g.present().limits.DayScope()},
+		{Name: "budgets.global_per_month", Scope: g.present().limits.MonthScope()},
 	}
 	for _, a := range g.cfg.Accounts() {
-		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.limits.ChannelScope(a.Name)})
+		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.present().limits.ChannelScope(a.Name)})
 	}
 	return admin.New(ctx, admin.Options{
 		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,

@@ -17,11 +17,11 @@ func ExtractPDF(args []string, in *os.File, out io.Writer) int {
 }
 
 // newImporter brings the files that came with messages.
-func (g *Gateway) newImporter(b *broker.Broker) *attachments.Importer {
+func (g *Gateway) newImporter(e *edition, b *broker.Broker) *attachments.Importer {
 	return &attachments.Importer{
-		Config: g.cfg.Attachments, Log: b, Files: g.cfg.Files, Count: g.metrics.CountAttachment, Logger: g.o.Logger, Now: g.o.Now, Around: worker.FormatQuotes,
-		Transcribes: g.transcription != nil, Command: g.cfg.Channels.Command,
+		Config: e.cfg.Attachments, Log: b, Files: e.cfg.Files, Count: g.metrics.CountAttachment, Logger: g.o.Logger, Now: g.o.Now, Around: worker.FormatQuotes,
+		Transcribes: e.transcription != nil, Command: e.cfg.Channels.Command,
 		Texts: documents.NewReader(g.o.PDFExtractor, g.o.Logger),
-		Space: attachments.Space{MaxBytes: max(0, g.cfg.Workspaces.MaxBytes), MaxFiles: max(0, g.cfg.Workspaces.MaxFiles)},
+		Space: attachments.Space{MaxBytes: max(0, e.cfg.Workspaces.MaxBytes), MaxFiles: max(0, e.cfg.Workspaces.MaxFiles)},
 	}
 }

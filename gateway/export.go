@@ -14,10 +14,10 @@ import (
 
 // registerExports registers what is read from the store and the log at a scrape.
 func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
-	shared := ops.NewShared(g.metrics, g.sets)
+	shared := ops.NewShared(g.metrics, g.present().sets)
 	shared.Store, shared.Log, shared.Checks, shared.Now = store, b, checks, g.o.Now
 	shared.Budgets = g.meteredBudgets(store)
-	money := ops.NewCosts(store, g.sets)
+	money := ops.NewCosts(store, g.present().sets)
 	money.Mine = g.exports.Load
 	if err := errors.Join(g.metrics.Register(money), g.metrics.Register(shared)); err != nil {
 		return fmt.Errorf("export what the store knows: %w", err)
@@ -37,11 +37,11 @@ func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
 		}
 	}
 	bs := []ops.Budget{
-		watch("global", ops.BudgetAll, "day", g.limits.DayScope()),
-		watch("global", ops.BudgetAll, "month", g.limits.MonthScope()),
+		watch("global", ops.BudgetAll, "day", g.present().limits.DayScope()),
+		watch("global", ops.BudgetAll, "month", g.present().limits.MonthScope()),
 	}
-	for _, name := range g.sets.Channels[:min(len(g.sets.Channels), ops.MaxChannels)] {
-		bs = append(bs, watch("channel", name, "day", g.limits.ChannelScope(name)))
+	for _, name := range g.present().sets.Channels[:min(len(g.present().sets.Channels), ops.MaxChannels)] {
+		bs = append(bs, watch("channel", name, "day", g.present().limits.ChannelScope(name)))
 	}
 	return bs
 }

@@ -20,9 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,12 +29,10 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/admin"
-	"parley/gateway/budgets"
-	"parley/gateway/commands"
 	"parley/gateway/delivery"
 	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/gateway/ops"
-	"parley/gateway/policy"
 	"parley/gateway/prices"
 	"parley/gateway/redaction"
 	"parley/gateway/settings"
@@ -81,20 +78,19 @@ type Options struct {
 
 // Gateway is one process's part of parley. Make one with New, run it once.
 type Gateway struct {
-	cfg           settings.Config
+	cfg           settings.Config // it was started with; what may change is in the edition
 	o             Options
-	limits        budgets.Limits
+	current       atomic.Pointer[edition]
+	reloading     sync.Mutex // held while another edition is put in its place
+	opened        resources  // set before Started is closed
 	prices        *prices.Table
-	agents        map[string]worker.Agent
-	prompts       prompts
-	transcription *agent.Transcription // nil: nobody listens to voice notes
 	circuits      *llm.Circuits
 	metrics       *ops.Metrics
-	sets          ops.LabelSets
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	leases        map[string]string // of the bot accounts, by instance
 	started       chan struct{}
+	ended         chan struct{} // closed when Run has returned
 	ops           *ops.Server
 	channelStatus *admin.Channels
 	admin         *admin.Server
@@ -119,11 +115,7 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	limits, err := limitsOf(cfg)
-	if err != nil {
-		return nil, err
-	}
-	g := &Gateway{cfg: cfg, o: o, limits: limits, started: make(chan struct{}), redactor: redaction.New(secretsOf(cfg)...)}
+	g := &Gateway{cfg: cfg, o: o, started: make(chan struct{}), ended: make(chan struct{}), redactor: redaction.New(secretsOf(cfg)...)}
 	g.o.Logger = g.redactor.Logger(o.Logger)
 	g.workspaces = newWorkspaces(cfg, g.o)
 	if err := g.wire(); err != nil {
@@ -141,12 +133,24 @@ func (g *Gateway) Started() <-chan struct{} { return g.started }
 // change nothing: the log says it, and the prices are left alone, too, so that the metric
 // of the last reload shows it. What else is configured needs a restart.
 func (g *Gateway) Reload() {
+	select {
+	case <-g.started:
+	case <-g.ended:
+		return
+	}
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
 	g.redactor.Add(secretsOf(g.cfg)...)
-	if err := g.readPrompts(); err != nil {
+	e, err := g.newEdition(g.cfg)
+	if err == nil {
+		err = g.equip(e, g.opened.store, g.opened.log)
+	}
+	if err != nil {
 		g.o.Logger.Error("instructions and skills not reloaded, the old ones stay", "error", err)
 		g.metrics.CountReload(false, g.o.Now())
 		return
 	}
+	g.current.Store(e)
 	g.metrics.CountReload(true, g.o.Now())
 	g.prices.Reload()
 }
@@ -178,6 +182,7 @@ func (g *Gateway) WebhooksAddr() string {
 // for a while, and everything is closed, last opened first. It returns nil
 // after an orderly end, and what failed otherwise.
 func (g *Gateway) Run(ctx context.Context) (err error) {
+	defer close(g.ended)
 	defer func() { err = g.redactor.CleanError(err) }()
 	log := g.o.Logger
 	opened, err := g.openWithRoom(ctx)
@@ -210,44 +215,27 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err := g.registerExports(store, b, checks); err != nil {
 		return err
 	}
-	handler := &commands.Handler{
-		Store: store, Limits: g.limits, Now: g.o.Now, Ladder: g.ladder,
-		Model: g.modelNow,
-	}
-	if err := g.attachTools(store, handler); err != nil {
+	g.opened = opened
+	if err := g.equip(g.present(), store, b); err != nil {
 		return err
-	}
-	loop := agent.Loop{
-		Circuit: g.circuits, Patience: g.cfg.Circuit.Patience,
-		Prices: g.prices, Retry: retriesOf(g.cfg), Gate: Gate(), Why: g.cfg.Channels.Why, Transcription: g.transcription,
-		Pressure: g.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: log,
 	}
 	busy := &agent.Registry{}
-	children, err := g.newSubagentRunner(store, loop, busy)
+	children, err := g.newSubagentRunner(store, busy)
 	if err != nil {
 		return err
 	}
-	sends, err := g.outgoingFiles(b)
-	if err != nil {
-		return err
-	}
-	sources := g.sources()
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics}, Agents: g.agents,
-		Loop: loop, Subagents: children, Files: sends, Attachments: g.newImporter(b),
-		Busy: busy, Limits: g.limits, Waiting: g.cfg.WaitingByChannel(), Reactions: g.cfg.ReactionsByChannel(), Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
+		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
+		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,
-		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
-			return intake.Reauthorize(sources, m, chat...)
-		},
-		AgentFor: func(m channels.Message, chat ...string) string { return sources[m.Channel].Bound.AgentFor(m, chat...) },
 	})
 	if err != nil {
 		return err
 	}
 	in := &intake.Intake{
-		Sources: sources, Log: b, Store: store, Observer: g.metrics, Logger: log, Now: g.o.Now, Limits: g.cfg.Limits,
-		Commands: handler, Agents: slices.Sorted(maps.Keys(g.cfg.Agents)),
+		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
+		Log: b, Store: store, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	}
 	g.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)
@@ -267,12 +255,10 @@ func (g *Gateway) identity() sessions.Worker {
 	return sessions.Worker{Name: cmp.Or(g.cfg.Name, host, "parley"), Nonce: rand.Text()}
 }
 
-func (g *Gateway) sources() map[string]intake.Source {
-	m := map[string]intake.Source{}
-	for _, a := range g.cfg.Accounts() {
-		m[a.Name] = intake.Source{
-			Bound: g.cfg.Bound(a), Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
-		}
-	}
-	return m
+// commandDesk answers commands by the edition in force.
+type commandDesk struct{ g *Gateway }
+
+// Answer implements [intake.Commands].
+func (d commandDesk) Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error) {
+	return d.g.present().commands.Answer(ctx, by, c)
 }

@@ -3,11 +3,11 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"parley/agent/prompt"
 	"parley/gateway/settings"
@@ -16,12 +16,6 @@ import (
 	"parley/tools/skills"
 )
 
-// prompts is what the operator says to the agents, by name, as it was read last. A turn
-// keeps the system message that it began with. Its methods may be called concurrently.
-type prompts struct {
-	current atomic.Pointer[map[string]words]
-}
-
 // words is what the operator says to one agent.
 type words struct {
 	prompt       string
@@ -29,18 +23,9 @@ type words struct {
 	skills       []skills.Skill
 }
 
-func (p *prompts) of(agent string) words {
-	all := p.current.Load()
-	if all == nil {
-		return words{}
-	}
-	return (*all)[agent]
-}
-
 // agent returns what the system messages of an agent are made of.
-func (p *prompts) agent(name string) prompt.Agent {
-	w := p.of(name)
-	return prompt.Agent{Prompt: w.prompt, Instructions: w.instructions, Skills: listed(w.skills), SkillTool: skills.ToolName}
+func (w words) agent() *prompt.Agent {
+	return &prompt.Agent{Prompt: w.prompt, Instructions: w.instructions, Skills: listed(w.skills), SkillTool: skills.ToolName}
 }
 
 func listed(all []skills.Skill) []prompt.Skill {
@@ -51,40 +36,42 @@ func listed(all []skills.Skill) []prompt.Skill {
 	return some
 }
 
-// readPrompts reads the operator's instructions and skills, and puts them in the place of
-// the earlier ones; or returns every mistake, and nothing is changed.
+// promptReader reads what the operator says to the agents.
+type promptReader struct {
+	cfg   settings.Config
+	log   *slog.Logger
+	clean func(string) string // takes secrets out
+}
+
+// all reads the operator's instructions and skills, by agent; or returns every mistake.
 //
-// They are read at the start and at Reload, not when a file changes: a file that an editor
+// They are read at the start and at a reload, not when a file changes: a file that an editor
 // has half written has no mistake that could be found, and every process gets a new text
 // when its operator says so. A process that runs no turns reads none.
-func (g *Gateway) readPrompts() error {
+func (r promptReader) all() (map[string]words, error) {
 	now := map[string]words{}
 	var ps problems.List
-	all := g.readSkills(&ps)
-	for _, name := range slices.Sorted(maps.Keys(g.cfg.Agents)) {
-		w := words{prompt: g.cfg.Agents[name].Prompt}
-		if g.cfg.HasRole(settings.RoleWorker) {
-			w.instructions = g.readInstructions(&ps, name)
-			w.skills = chooseSkills(&ps, name, g.cfg.Agents[name], all)
+	all := r.readSkills(&ps)
+	for _, name := range slices.Sorted(maps.Keys(r.cfg.Agents)) {
+		w := words{prompt: r.cfg.Agents[name].Prompt}
+		if r.cfg.HasRole(settings.RoleWorker) {
+			w.instructions = r.readInstructions(&ps, name)
+			w.skills = chooseSkills(&ps, name, r.cfg.Agents[name], all)
 		}
 		now[name] = w
 	}
-	if err := ps.Err(); err != nil {
-		return err
-	}
-	g.prompts.current.Store(&now)
-	return nil
+	return now, ps.Err()
 }
 
 // readInstructions reads the files of an agent, without secrets, and logs what does not
 // fit.
-func (g *Gateway) readInstructions(ps *problems.List, agent string) []prompt.File {
+func (r promptReader) readInstructions(ps *problems.List, agent string) []prompt.File {
 	var all []prompt.File
-	for i, path := range g.cfg.Agents[agent].Instructions {
+	for i, path := range r.cfg.Agents[agent].Instructions {
 		key := fmt.Sprintf("agents.%s.instructions[%d]", agent, i)
 		some, err := prompt.ReadInstructions(path)
 		if err == nil {
-			err = g.checkOwn(path, some...)
+			err = r.checkOwn(path, some...)
 		}
 		if err != nil {
 			ps.Add(key, "%w", err)
@@ -95,22 +82,22 @@ func (g *Gateway) readInstructions(ps *problems.List, agent string) []prompt.Fil
 	all = prompt.FitInstructions(all)
 	for i, f := range all {
 		if f.Size > 0 {
-			g.o.Logger.Warn("instructions file cut: a skill is the place for what is not always needed",
+			r.log.Warn("instructions file cut: a skill is the place for what is not always needed",
 				"agent", agent, "file", f.Name, "shown_bytes", len(f.Text), "bytes", f.Size)
 		}
-		all[i].Text = g.redactor.Clean(f.Text)
+		all[i].Text = r.clean(f.Text)
 	}
 	return all
 }
 
 // checkOwn refuses files that a link leads into the state folder.
-func (g *Gateway) checkOwn(path string, some ...prompt.File) error {
+func (r promptReader) checkOwn(path string, some ...prompt.File) error {
 	paths := []string{path}
 	for _, f := range some {
 		paths = append(paths, filepath.Join(path, f.Name))
 	}
 	for _, p := range paths {
-		if err := g.checkNotState(p, settings.IsBelow); err != nil {
+		if err := r.checkNotState(p, settings.IsBelow); err != nil {
 			return err
 		}
 	}
@@ -119,12 +106,12 @@ func (g *Gateway) checkOwn(path string, some ...prompt.File) error {
 
 // checkNotState refuses a path that is so to the state folder when links are followed:
 // Validate sees the text only. What is not there is not refused.
-func (g *Gateway) checkNotState(path string, is func(state, path string) bool) error {
+func (r promptReader) checkNotState(path string, is func(state, path string) bool) error {
 	leads, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil //nolint:nilerr // who reads it says so
 	}
-	state, err := filepath.EvalSymlinks(g.cfg.StateDir)
+	state, err := filepath.EvalSymlinks(r.cfg.StateDir)
 	if err != nil {
 		return nil //nolint:nilerr // at the first start it is not there yet
 	}
@@ -135,23 +122,23 @@ func (g *Gateway) checkNotState(path string, is func(state, path string) bool) e
 }
 
 // readSkills reads all skills; none where no turn runs.
-func (g *Gateway) readSkills(ps *problems.List) []skills.Skill {
-	if len(g.cfg.Skills) == 0 || !g.cfg.HasRole(settings.RoleWorker) {
+func (r promptReader) readSkills(ps *problems.List) []skills.Skill {
+	if len(r.cfg.Skills) == 0 || !r.cfg.HasRole(settings.RoleWorker) {
 		return nil
 	}
-	shelf, err := files.NewShelf(g.cfg.Files)
+	shelf, err := files.NewShelf(r.cfg.Files)
 	if err != nil {
 		ps.Add("files", "%w", err)
 		return nil
 	}
-	all, err := skills.Load(shelf, g.cfg.Skills)
+	all, err := skills.Load(shelf, r.cfg.Skills)
 	if found, ok := errors.AsType[problems.List](err); ok {
 		for _, p := range found {
 			ps.Add("skills"+p.Path, "%w", p.Err)
 		}
 	}
 	for _, s := range all {
-		if err := g.checkNotState(s.Dir, settings.Overlap); err != nil {
+		if err := r.checkNotState(s.Dir, settings.Overlap); err != nil {
 			ps.Add("skills", "%w", err)
 		}
 	}

@@ -101,15 +101,15 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 }
 
 // warnUnpriced tells the operator of models without a price.
-func (g *Gateway) warnUnpriced() {
-	for _, u := range UnpricedModels(g.cfg, g.prices.View()) {
+func (e *edition) warnUnpriced(v *prices.View) {
+	for _, u := range UnpricedModels(e.cfg, v) {
 		switch {
 		case u.Refused:
-			g.o.Logger.Error("model refused: it has no price and a budget applies: "+u.Remedy(), "config_path", u.ConfigPath(), "model", u.Model)
+			e.log.Error("model refused: it has no price and a budget applies: "+u.Remedy(), "config_path", u.ConfigPath(), "model", u.Model)
 		case u.Ceiling:
-			g.o.Logger.Warn("model without a price: charged at prices.ceiling", "config_path", u.ConfigPath(), "model", u.Model)
+			e.log.Warn("model without a price: charged at prices.ceiling", "config_path", u.ConfigPath(), "model", u.Model)
 		default:
-			g.o.Logger.Warn("model without a price: its calls are recorded as unpriced and missing from cost totals", "config_path", u.ConfigPath(), "model", u.Model)
+			e.log.Warn("model without a price: its calls are recorded as unpriced and missing from cost totals", "config_path", u.ConfigPath(), "model", u.Model)
 		}
 	}
 }

@@ -18,27 +18,29 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			return name, err
 		},
 		Agents: func(name string) (recording.Agent, bool) {
-			a, ok := g.cfg.Agents[name]
+			e := g.present()
+			a, ok := e.cfg.Agents[name]
 			if !ok {
 				return recording.Agent{}, false
 			}
-			m, said := g.agents[name].Model, g.prompts.of(name)
+			m, said := e.agents[name].Model, e.said[name]
 			var fallbacks []recording.Fallback
-			for _, f := range g.agents[name].Fallbacks {
+			for _, f := range e.agents[name].Fallbacks {
 				fallbacks = append(fallbacks, recording.Fallback{
-					Provider: f.Model.Provider(), Model: f.Model.Name(), Family: familiesOf(g.cfg)[f.Model.Provider()],
+					Provider: f.Model.Provider(), Model: f.Model.Name(), Family: familiesOf(e.cfg)[f.Model.Provider()],
 					MaxTok: f.MaxTokens, Window: f.Window, Parameters: f.Parameters,
 				})
 			}
 			return recording.Agent{
-				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(g.cfg)[m.Provider()], Prompt: a.Prompt,
+				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(e.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
-				Parameters: g.agents[name].Parameters, Fallbacks: fallbacks,
+				Parameters: e.agents[name].Parameters, Fallbacks: fallbacks,
 				Instructions: said.instructions, Skills: said.skills,
 			}, true
 		},
 		Subagents: func() recording.Setup {
-			return recording.Setup{Subagents: g.cfg.Subagents.Defaults(), Context: g.cfg.Context}
+			cfg := g.present().cfg
+			return recording.Setup{Subagents: cfg.Subagents.Defaults(), Context: cfg.Context}
 		},
 	}
 }

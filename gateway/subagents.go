@@ -9,24 +9,17 @@ import (
 )
 
 // newSubagentRunner makes what runs sub-agents, with the same loop as a person's turn.
-func (g *Gateway) newSubagentRunner(store sessions.Store, loop agent.Loop, busy *agent.Registry) (*subagents.Runner, error) {
+func (g *Gateway) newSubagentRunner(store sessions.Store, busy *agent.Registry) (*subagents.Runner, error) {
 	books := struct {
 		sessions.Turns
 		sessions.Money
 	}{ops.MeteredStore{Store: store, Metrics: g.metrics}, store}
 	return subagents.New(subagents.Options{
-		Config: g.cfg.Subagents, Store: books, Loop: loop, Busy: busy, Observer: g.metrics, Now: g.o.Now, Logger: g.o.Logger, Watch: g.subagentObserver(),
+		Settings: *g.present().turns.Children, Store: books, Busy: busy, Observer: g.metrics, Now: g.o.Now, Logger: g.o.Logger, Watch: g.subagentObserver(),
 		Ended: func(o agent.Outcome) {
 			if scope, action, ok := budgets.Denied(o); ok {
 				g.metrics.BudgetDenied(scope, action)
 			}
-		},
-		Agents: func(name string) (subagents.Agent, bool) {
-			a, ok := g.agents[name]
-			return subagents.Agent{
-				Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Prompt: a.Prompt,
-				Parameters: a.Parameters, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
-			}, ok
 		},
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"parley/channels"
-	"parley/gateway/commands"
 	"parley/gateway/messages"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
@@ -23,26 +22,26 @@ import (
 )
 
 // attachTools gives the agents their tools: those that the operator named, or all.
-func (g *Gateway) attachTools(store sessions.Store, handler *commands.Handler) error {
-	if err := g.checkRoots(); err != nil {
+func (e *edition) attachTools(store sessions.Store) error {
+	if err := e.checkRoots(); err != nil {
 		return err
 	}
-	all, err := g.builtinTools(store, handler)
+	all, err := e.builtinTools(store)
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
-	return g.shareTools(all)
+	return e.shareTools(all)
 }
 
 // shareTools gives each agent those of all that its configuration names, and the tool that
 // ends a turn if it asks for it.
-func (g *Gateway) shareTools(all *tools.Set) error {
+func (e *edition) shareTools(all *tools.Set) error {
 	done, err := tools.NewDone()
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
-	for name, a := range g.agents {
-		c := g.cfg.Agents[name]
+	for name, a := range e.agents {
+		c := e.cfg.Agents[name]
 		a.Tools = all
 		if c.Tools != nil {
 			a.Tools = all.Only(c.Tools...)
@@ -52,63 +51,63 @@ func (g *Gateway) shareTools(all *tools.Set) error {
 				return fmt.Errorf("make the tools of agent %s: %w", name, err)
 			}
 		}
-		if len(g.prompts.of(name).skills) == 0 {
+		if len(e.said[name].skills) == 0 {
 			a.Tools = a.Tools.Without(skills.ToolName)
 		}
-		g.agents[name] = a
+		e.agents[name] = a
 	}
 	return nil
 }
 
 // builtinTools makes the tools of settings.ToolNames; those for sub-agents when there may be
 // some.
-func (g *Gateway) builtinTools(store sessions.Store, handler *commands.Handler) (*tools.Set, error) {
-	all, err := files.All(g.cfg.Files)
+func (e *edition) builtinTools(store sessions.Store) (*tools.Set, error) {
+	all, err := files.All(e.cfg.Files)
 	if err != nil {
 		return nil, err
 	}
 	look, err := overview.New(overview.Options{
-		Store: store, Log: g.o.Logger,
-		Model:  func(s sessions.Session) string { return g.cfg.Agents[s.Key.Agent()].Model },
-		Agents: g.startableAgents, ResultBytes: g.resultBytes(),
+		Store: store, Log: e.log,
+		Model:  func(s sessions.Session) string { return e.cfg.Agents[s.Key.Agent()].Model },
+		Agents: e.startableAgents, ResultBytes: e.resultBytes(),
 		Left: func(ctx context.Context, s sessions.Session, turn string) (string, error) {
 			t, err := store.Turn(ctx, turn)
 			if err != nil {
 				return "", err
 			}
-			return handler.RemainingBudget(ctx, messages.Caller{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
+			return e.commands.RemainingBudget(ctx, messages.Caller{Token: t.Token, From: t.From, Sender: t.Sender}, s, "who asks")
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	send, err := files.NewSender(g.cfg.Files)
+	send, err := files.NewSender(e.cfg.Files)
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, send.Tool())
-	shelf, err := files.NewShelf(g.cfg.Files)
+	shelf, err := files.NewShelf(e.cfg.Files)
 	if err != nil {
 		return nil, err
 	}
-	skill, err := skills.Tool(shelf, func(agent string) []skills.Skill { return g.prompts.of(agent).skills })
+	skill, err := skills.Tool(shelf, func(agent string) []skills.Skill { return e.said[agent].skills })
 	if err != nil {
 		return nil, err
 	}
-	return tools.NewSet(append(slices.Concat(all, look, subagents.Tools(g.cfg.Subagents)), skill)...)
+	return tools.NewSet(append(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents)), skill)...)
 }
 
 // resultBytes is how much of a tool's result a request holds; 0: any number.
-func (g *Gateway) resultBytes() int {
-	if g.cfg.Context.Off {
+func (e *edition) resultBytes() int {
+	if e.cfg.Context.Off {
 		return 0
 	}
-	return g.cfg.Context.Filled().ResultBytes
+	return e.cfg.Context.Filled().ResultBytes
 }
 
 // outgoingFiles returns how turns send files into their chats.
-func (g *Gateway) outgoingFiles(b worker.FileStore) (*worker.Files, error) {
-	s, err := files.NewSender(g.cfg.Files)
+func (g *Gateway) outgoingFiles(cfg settings.Config, b worker.FileStore) (*worker.Files, error) {
+	s, err := files.NewSender(cfg.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -128,17 +127,17 @@ func (g *Gateway) outgoingFiles(b worker.FileStore) (*worker.Files, error) {
 // startableAgents returns the agents that a session may start: another of its own kind,
 // and those that the operator names. A child says how deep it may go in its own
 // row; what it is shown here holds for the present configuration.
-func (g *Gateway) startableAgents(s sessions.Session) []overview.Agent {
-	own, c := s.Key.Agent(), g.cfg.Subagents
-	if a, ok := g.agents[own]; !ok || s.Depth >= c.MaxDepth {
+func (e *edition) startableAgents(s sessions.Session) []overview.Agent {
+	own, c := s.Key.Agent(), e.cfg.Subagents
+	if a, ok := e.agents[own]; !ok || s.Depth >= c.MaxDepth {
 		return nil
 	} else if _, ok := a.Tools.Lookup(subagents.SpawnName); !ok {
 		return nil
 	}
-	some := []overview.Agent{{Name: own, Model: g.cfg.Agents[own].Model, About: "when agent is left out"}}
+	some := []overview.Agent{{Name: own, Model: e.cfg.Agents[own].Model, About: "when agent is left out"}}
 	for _, name := range c.Agents {
 		if name != own {
-			some = append(some, overview.Agent{Name: name, Model: g.cfg.Agents[name].Model})
+			some = append(some, overview.Agent{Name: name, Model: e.cfg.Agents[name].Model})
 		}
 	}
 	return some
@@ -146,16 +145,16 @@ func (g *Gateway) startableAgents(s sessions.Session) []overview.Agent {
 
 // checkRoots refuses an extra root that leads by a link to where the state is:
 // Validate sees the text only.
-func (g *Gateway) checkRoots() error {
-	state, err := filepath.EvalSymlinks(g.cfg.StateDir)
+func (e *edition) checkRoots() error {
+	state, err := filepath.EvalSymlinks(e.cfg.StateDir)
 	if err != nil {
 		return fmt.Errorf("find the state folder: %w", err)
 	}
-	for i, root := range g.cfg.Files.ExtraRoots {
+	for i, root := range e.cfg.Files.ExtraRoots {
 		leads, err := filepath.EvalSymlinks(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			g.o.Logger.Warn("extra root not found", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
+			e.log.Warn("extra root not found", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
 		case err != nil:
 			return fmt.Errorf("files.extra_roots[%d]: %w", i, err)
 		case settings.Overlap(leads, state):

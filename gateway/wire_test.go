@@ -11,14 +11,14 @@ import (
 // requirements F22: the limits of tools that the configuration says are those of the agent.
 func TestAnAgentsToolsHaveTheLimitsOfItsConfiguration(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{cfg: settings.Config{
+	e := &edition{cfg: settings.Config{
 		Providers: map[string]settings.ProviderConfig{"sim": {Kind: settings.KindOpenAI, BaseURL: "http://127.0.0.1:1/v1"}},
 		Agents:    map[string]settings.AgentConfig{"main": {Model: "sim/m", ModelSettings: settings.ModelSettings{ToolTimeout: 3 * time.Second, ToolOutput: 4000}}},
 	}.Defaults()}
-	if err := g.wireAgents(); err != nil {
+	if err := e.wireAgents(); err != nil {
 		t.Fatal(err)
 	}
-	if a := g.agents["main"]; a.ToolTimeout != 3*time.Second || a.ToolOutput != 4000 {
+	if a := e.agents["main"]; a.ToolTimeout != 3*time.Second || a.ToolOutput != 4000 {
 		t.Errorf("the agent has %s and %d bytes", a.ToolTimeout, a.ToolOutput)
 	}
 }

@@ -185,11 +185,14 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 	loop := s.newLoop()
 	setup := s.o.Recording.Header.Setup
 	children, err := subagents.New(subagents.Options{
-		Config: setup.Subagents, Store: l, Loop: loop, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
-		Agents: func(name string) (subagents.Agent, bool) {
+		Settings: subagents.Settings{Config: setup.Subagents, Loop: loop, Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := s.prompt[name]
-			return subagents.Agent{Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: a.Prompt}, ok
-		},
+			if !ok {
+				return subagents.Agent{}, false
+			}
+			return subagents.Agent{Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: *a.Prompt}, true
+		}},
+		Store: l, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: its setup: %w", ErrNotReplayable, err)
@@ -197,7 +200,7 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 	return worker.New(worker.Options{
 		Config:   policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Identity: sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
-		Log: s.log, Store: l, Agents: s.prompt, Loop: loop, Subagents: children, Busy: s.busy, Attachments: s,
+		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s}, Subagents: children, Busy: s.busy,
 		Workspace: s.o.Workspace, MessageText: messageText, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }

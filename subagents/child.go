@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"parley/agent"
-	"parley/agent/prompt"
 	"parley/costs"
 	"parley/faultpoint"
 	"parley/sessions"
@@ -96,15 +95,11 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		tree: m.tree, id: child.ID, key: child.Key, depth: child.Depth, turn: t.ID,
 		tools: m.tree.root.Tools.Only(rights.Tools...), rights: rights, wait: childWait{slot: seat},
 	}
-	who, ok := r.o.Agents(child.Key.Agent())
+	who, ok := m.tree.Agents(child.Key.Agent())
 	if !ok {
 		return t, unfinishedError("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))
 	}
-	var words prompt.Agent
-	if who.Prompt != nil {
-		words = who.Prompt()
-	}
-	if len(words.Skills) == 0 {
+	if len(who.Prompt.Skills) == 0 {
 		kid.tools = kid.tools.Without(skills.ToolName) // its parent's agent may have some
 	}
 	set := kid.boundTools()
@@ -115,12 +110,12 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	log := &journal{Journal: sessions.Journal{
 		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
 	}}
-	loop := r.o.Loop
+	loop := m.tree.Loop
 	loop.Journal = log
 	faultpoint.Hit("subagents.open.after")
 	out, err := loop.Run(ctx, agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
-		Model: who.Model, Fallbacks: who.Fallbacks, System: words.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
+		Model: who.Model, Fallbacks: who.Fallbacks, System: who.Prompt.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
 	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {

@@ -76,6 +76,6 @@ func parseRights(s sessions.Session) (r rights, err error) {
 
 // childTools returns what of the parent's tools a child may have.
 func (m *turnNode) childTools() *tools.Set {
-	c := m.tree.runner.o.Config
+	c := m.tree.Config
 	return m.tools.Filter(func(name string) bool { return c.permits(name, m.depth+1, m.rights.MaxDepth) })
 }

@@ -226,10 +226,10 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	r.t.Helper()
 	loop := r.loop()
 	runner, err := subagents.New(subagents.Options{
-		Config: r.cfg, Store: store, Loop: loop, Busy: r.busy, Observer: r, Now: time.Now,
-		Agents: func(name string) (subagents.Agent, bool) {
-			return subagents.Agent{Model: r.model, MaxTokens: 100, Prompt: func() prompt.Agent { return r.words[name] }}, name == "main" || name == "helper"
-		},
+		Store: store, Busy: r.busy, Observer: r, Now: time.Now,
+		Settings: subagents.Settings{Config: r.cfg, Loop: loop, Agents: func(name string) (subagents.Agent, bool) {
+			return subagents.Agent{Model: r.model, MaxTokens: 100, Prompt: r.words[name]}, name == "main" || name == "helper"
+		}},
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -210,7 +210,7 @@ func (m *turnNode) create(ctx context.Context, c tools.Call, id sessionkeys.Sess
 
 // planChild returns the row of a new child, or why there is none.
 func (m *turnNode) planChild(ctx context.Context, c tools.Call, id sessionkeys.SessionID, in spawnInput) (sessions.Session, error) {
-	r, cfg := m.tree.runner, m.tree.runner.o.Config
+	r, cfg := m.tree.runner, m.tree.Config
 	name := m.key.Agent()
 	switch {
 	case m.depth+1 > m.rights.MaxDepth:
@@ -220,7 +220,7 @@ func (m *turnNode) planChild(ctx context.Context, c tools.Call, id sessionkeys.S
 	case in.Agent != "":
 		name = in.Agent
 	}
-	if _, ok := r.o.Agents(name); !ok {
+	if _, ok := m.tree.Agents(name); !ok {
 		return sessions.Session{}, fmt.Errorf("%w: there is no agent %q", ErrDenied, name)
 	}
 	key, err := m.key.Child(name)
@@ -246,7 +246,7 @@ func (m *turnNode) planChild(ctx context.Context, c tools.Call, id sessionkeys.S
 
 // grant returns what the child may: never more than this member.
 func (m *turnNode) grant(ctx context.Context, id sessionkeys.SessionID, in spawnInput) (rights, error) {
-	cfg := m.tree.runner.o.Config
+	cfg := m.tree.Config
 	g := rights{
 		Tools: m.childTools().Names(), MaxDepth: m.rights.MaxDepth, MaxSteps: cfg.MaxIterations, Timeout: cfg.Timeout,
 		Caps: slices.Clone(m.rights.Caps), Root: m.tree.root.Turn.ID, Parent: m.turn,

@@ -70,22 +70,27 @@ type Agent struct {
 	Model     llm.Model
 	Fallbacks []agent.Fallback // that answer when Model does not work
 	MaxTokens int
-	Window    int // tokens; 0: as the catalogue knows the model
-	// Prompt returns what its system messages are made of at present; nil: of parley's
-	// words alone. It may be called concurrently.
-	Prompt func() prompt.Agent
+	Window    int          // tokens; 0: as the catalogue knows the model
+	Prompt    prompt.Agent // what its system messages are made of, besides parley's own words
 
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: as the loop says
 	ToolOutput  int            // bytes of one result; 0: as the loop says
 }
 
+// Settings is what an operator may change while a Runner runs. All sub-agents of a person's
+// turn, however deep, run under those of its [Root]; what a child may is in its row, and
+// no change gives it more.
+type Settings struct {
+	Config Config
+	Agents func(name string) (Agent, bool)
+	Loop   agent.Loop // without a Journal
+}
+
 // Options is what sub-agents are made of. All but Logger, Watch and Ended is required.
 type Options struct {
-	Config   Config
+	Settings // of a Root that has none of its own; Config.MaxConcurrent is of all of them
 	Store    Store
-	Agents   func(name string) (Agent, bool)
-	Loop     agent.Loop // without a Journal
 	Busy     *agent.Registry
 	Observer Observer
 	Now      func() time.Time
@@ -128,10 +133,13 @@ type Root struct {
 	Tools     *tools.Set              // all that its agent has
 	Scopes    func() []sessions.Scope // what the turn is counted for; its children too
 	Slot      Slot
+	// Settings are those of the turn, with defaults filled in; nil: those of Options.
+	Settings *Settings
 }
 
 // TurnTree is a person's turn and all that is spawned below it.
 type TurnTree struct {
+	Settings
 	runner *Runner
 	root   Root
 	top    *turnNode
@@ -141,10 +149,13 @@ type TurnTree struct {
 // Tree makes the one of a turn. Nothing is read or started before a tool is
 // called.
 func (r *Runner) Tree(root Root) *TurnTree {
-	f := &TurnTree{runner: r, root: root}
+	f := &TurnTree{runner: r, root: root, Settings: r.o.Settings}
+	if root.Settings != nil {
+		f.Settings = *root.Settings
+	}
 	f.top = &turnNode{
 		tree: f, id: root.Turn.Session, key: root.Key, turn: root.Turn.ID, tools: root.Tools,
-		rights: rights{MaxDepth: r.o.Config.MaxDepth}, wait: childWait{slot: root.Slot},
+		rights: rights{MaxDepth: f.Config.MaxDepth}, wait: childWait{slot: root.Slot},
 	}
 	return f
 }

@@ -24,7 +24,7 @@ type childCounts struct {
 // admit counts a child that is about to be made, or refuses it. forget takes it
 // out again.
 func (f *TurnTree) admit(ctx context.Context, id sessionkeys.SessionID, turn string) (forget func(), err error) {
-	t, c := &f.counts, f.runner.o.Config
+	t, c := &f.counts, f.Config
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := f.load(ctx); err != nil {

@@ -125,7 +125,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 
 func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 	t.Parallel()
-	in := &intake.Intake{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{Everyone: true}}}, Now: time.Now}
+	in := &intake.Intake{Settings: intake.Settings{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{Everyone: true}}}}, Now: time.Now}
 	m := channels.Message{Event: "1", Kind: channels.Said, Channel: "tg", Address: annsKey(t).Address(), Sender: channels.Sender{ID: "1001"}, MessageID: "7", Text: "hello"}
 	seen := map[string]bool{}
 	for id := "0123"; len(seen) < 5; {

@@ -14,7 +14,7 @@ import (
 // before the gateway was started with its present bindings.
 func (i *Intake) agentsFor(e *event) []string {
 	own := e.agent()
-	others := slices.DeleteFunc(slices.Clone(i.Agents), func(name string) bool { return name == own })
+	others := slices.DeleteFunc(slices.Clone(e.settings.Agents), func(name string) bool { return name == own })
 	return append([]string{own}, others...)
 }
 

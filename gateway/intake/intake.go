@@ -65,18 +65,26 @@ type Source struct {
 	GroupContext int
 }
 
+// Settings is what an operator may change while an intake runs. A value is never changed
+// after it was made; an event goes by those in force when it came.
+type Settings struct {
+	Sources map[string]Source // by instance name
+	Agents  []string          // all that are configured: a chat may have been bound to another before
+	Limits  policy.Limits     // zero: none
+}
+
 // Intake takes events. Its fields are set before the first Accept.
 type Intake struct {
-	Sources  map[string]Source // by instance name
+	Settings // where Present is nil: they hold for ever
+	// Present returns the settings in force. It must not block.
+	Present func() *Settings
+
 	Log      Log
 	Store    Store
 	Commands Commands
-	Agents   []string // all that are configured: a chat may have been bound to another before
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time
-
-	Limits policy.Limits // zero: none
 
 	pieces    pieces
 	limiter   limiter
@@ -89,15 +97,27 @@ type Intake struct {
 // Accept implements channels.Accept. A nil error means that the event is durably
 // stored, or that nothing is to be kept of it.
 func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
-	_, err := i.stages().run(ctx, &event{Message: m})
+	_, err := i.stages().run(ctx, i.newEvent(m))
 	return err
+}
+
+// newEvent makes an event of m, which goes by the present settings.
+func (i *Intake) newEvent(m channels.Message) *event {
+	return &event{Message: m, settings: i.present()}
+}
+
+func (i *Intake) present() *Settings {
+	if i.Present == nil {
+		return &i.Settings
+	}
+	return i.Present()
 }
 
 // Heeds implements channels.Filter: it reports whether the sender of m may talk to the bot, there. Where
 // that cannot be known now it is true.
 func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
-	e := &event{Message: m}
-	src, ok := i.Sources[m.Channel]
+	e := i.newEvent(m)
+	src, ok := e.settings.Sources[m.Channel]
 	switch {
 	case !ok:
 		return true // which Accept says

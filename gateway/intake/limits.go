@@ -132,7 +132,7 @@ type limits struct{ *Intake }
 // it but the one notice.
 func (l limits) person(ctx context.Context, e *event) (outcome, error) {
 	k := strings.Join([]string{"person", e.Channel, e.Sender.ID}, "\x00")
-	return l.rate(ctx, e, k, "person", l.Limits.PersonPerMinute, l.Limits.PersonBurst)
+	return l.rate(ctx, e, k, "person", e.settings.Limits.PersonPerMinute, e.settings.Limits.PersonBurst)
 }
 
 // group does the same for a group.
@@ -141,7 +141,7 @@ func (l limits) group(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	k := strings.Join([]string{"group", e.Channel, e.Address.Peer}, "\x00")
-	return l.rate(ctx, e, k, "group", l.Limits.GroupPerMinute, l.Limits.GroupPerMinute)
+	return l.rate(ctx, e, k, "group", e.settings.Limits.GroupPerMinute, e.settings.Limits.GroupPerMinute)
 }
 
 func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, limit int) (outcome, error) {
@@ -158,7 +158,7 @@ func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, 
 // asked only when the mailbox is owed something, so a few more may slip in before
 // the first of them was noticed.
 func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
-	if l.Limits.Queue <= 0 {
+	if e.settings.Limits.Queue <= 0 {
 		return pass, nil
 	}
 	token := e.key.Token()
@@ -174,8 +174,8 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 	if err != nil {
 		return stop, fmt.Errorf("count what waits: %w", err)
 	}
-	tell := l.limiter.markFull(token, n >= l.Limits.Queue)
-	if n < l.Limits.Queue {
+	tell := l.limiter.markFull(token, n >= e.settings.Limits.Queue)
+	if n < e.settings.Limits.Queue {
 		return pass, nil
 	}
 	return stop, l.refuse(ctx, e.Message, token, tell, fmt.Sprintf(

@@ -88,11 +88,11 @@ func sentAt(m channels.Message) time.Time {
 // bot refuses messages of a sender who seems to be a bot that answers
 // ours.
 func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
-	if l.Limits.BotLoop <= 0 || e.source.MarksBots {
+	if e.settings.Limits.BotLoop <= 0 || e.source.MarksBots {
 		return pass, nil
 	}
 	k := strings.Join([]string{e.Channel, e.Sender.ID, e.Address.Peer}, "\x00")
-	refused, tell := l.loops.observe(k, e.Message, l.Limits.BotLoop)
+	refused, tell := l.loops.observe(k, e.Message, e.settings.Limits.BotLoop)
 	if !refused {
 		return pass, nil
 	}
@@ -100,7 +100,7 @@ func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
 		l.Logger.Warn("bot loop suspected, sender muted until it slows down",
 			"channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged))
 		if err := l.answer(ctx, e.Message, fmt.Sprintf(
-			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", l.Limits.BotLoop)); err != nil {
+			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", e.settings.Limits.BotLoop)); err != nil {
 			l.loops.forgetNotice(k)
 			return stop, err
 		}

@@ -12,6 +12,7 @@ import (
 // event is an event on its way through the stages, with what they found out.
 type event struct {
 	channels.Message
+	settings         *Settings
 	source           Source
 	chat             sessions.Chat
 	key              sessionkeys.Key

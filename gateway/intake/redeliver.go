@@ -59,7 +59,7 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 		return bad(newRefusal("message unreadable when it arrived, so parley cannot give it to the bot: " +
 			"look at it with dead-letters show --body, ask its sender to write again, and drop it"))
 	}
-	src, ok := i.Sources[m.Channel]
+	src, ok := i.present().Sources[m.Channel]
 	if !ok {
 		return bad(newRefusal("message of the channel %q, which is no longer configured", m.Channel))
 	}

@@ -28,7 +28,7 @@ func (i *Intake) deadLetterUnreadable(ctx context.Context, e *event) (outcome, e
 
 // findSource finds the bot account by which the event came.
 func (i *Intake) findSource(_ context.Context, e *event) (outcome, error) {
-	src, ok := i.Sources[e.Channel]
+	src, ok := e.settings.Sources[e.Channel]
 	if !ok {
 		return stop, fmt.Errorf("event of the channel %q, which is not configured", e.Channel)
 	}
@@ -62,7 +62,7 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
 	o := i.admit(e, e.source.Access.Authorize(e.Message, e.chat.IDs...))
 	if o == stop {
-		i.turnAway(ctx, e.Message)
+		i.turnAway(ctx, e.Message, e.settings.Limits.Strangers)
 	}
 	return o, nil
 }

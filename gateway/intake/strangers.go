@@ -41,7 +41,7 @@ func (s *strangers) allow(channel string, notice sessions.InboxID, limit int, no
 // operator lets them in: in a direct message only, and once a day, also over a
 // restart, which the store's memory of the day's notice sees to. No model is asked.
 // What cannot be stored is not told.
-func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
+func (i *Intake) turnAway(ctx context.Context, m channels.Message, limit int) {
 	s := m.Sender
 	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || s.ID == "" || s.Bot || s.Anonymous || idProblem(m) != "" {
 		return
@@ -49,7 +49,7 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message) {
 	now := i.Now()
 	m.Event = "turned away " + now.UTC().Format(time.DateOnly)
 	id := messages.Inbox(m)
-	if !i.strangers.allow(m.Channel, id, i.Limits.Strangers, now) {
+	if !i.strangers.allow(m.Channel, id, limit, now) {
 		return
 	}
 	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{

@@ -122,8 +122,8 @@ func (w *world) intake(a policy.Access) *intake.Intake {
 	w.seen, w.counts = map[sessions.InboxID]bool{}, map[string]int{}
 	now := func() time.Time { return time.Unix(1700000000, 0).UTC() }
 	return &intake.Intake{
-		Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: a}},
-		Log:     w, Store: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
+		Settings: intake.Settings{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: a}}},
+		Log:      w, Store: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
 		Commands: &commands.Handler{Store: desk{world: w}, Now: now, Model: func(string) string { return "m" }},
 	}
 }

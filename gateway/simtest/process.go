@@ -75,9 +75,11 @@ func (p *process) workerRun(name string) func(context.Context) error {
 	w, err := worker.New(worker.Options{
 		Config:   policy.Turns{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
 		Identity: sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: sessiontest.Intercept(p.w.store, p.around),
-		Agents:    map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.newTools(p)}},
-		Waiting:   map[string]policy.Waiting{channel: {WhileBusy: p.w.busy}},
-		Loop:      agent.Loop{Now: time.Now},
+		Settings: worker.Settings{
+			Agents:  map[string]worker.Agent{"main": {Model: &model{p}, Tools: p.w.newTools(p)}},
+			Waiting: map[string]policy.Waiting{channel: {WhileBusy: p.w.busy}},
+			Loop:    agent.Loop{Now: time.Now},
+		},
 		Busy:      &agent.Registry{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return "/", nil },
 		Observer:  noopObserver{}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,

@@ -46,14 +46,17 @@ type reactions struct {
 
 // owner is a mailbox that this worker has, and the time that it has for it.
 type owner struct {
-	w      *Worker
-	token  string
-	m      sessions.Mailbox
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	woken  chan struct{} // look for control requests
-	news   chan struct{} // there are more messages
-	done   chan struct{}
+	w     *Worker
+	token string
+	// settings are those of the present step, or of its turn. Only the actor's goroutine
+	// changes them, and never while a turn runs.
+	settings *Settings
+	m        sessions.Mailbox
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	woken    chan struct{} // look for control requests
+	news     chan struct{} // there are more messages
+	done     chan struct{}
 
 	lastSeen atomic.Uint64 // the highest message that is known to be there; whoever hears of one raises it
 
@@ -66,7 +69,7 @@ type owner struct {
 func (w *Worker) start(m sessions.Mailbox) {
 	ctx, cancel := context.WithCancelCause(w.actors.base)
 	o := &owner{
-		w: w, token: m.Token, m: m, ctx: ctx, cancel: cancel,
+		w: w, token: m.Token, settings: w.Present(), m: m, ctx: ctx, cancel: cancel,
 		woken: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), slot: slot{w: w, held: true},
 	}
 	o.lastSeen.Store(m.LastSeen)
@@ -254,6 +257,7 @@ func (a *actor) yieldIfContended() (yielded bool, err error) {
 
 func (a *actor) step() (released bool, err error) {
 	defer a.discharge()
+	a.settings = a.w.Present()
 	stop := a.m.Controls > 0
 	switch {
 	case a.m.Turn != nil:

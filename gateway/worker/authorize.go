@@ -12,10 +12,10 @@ import (
 // refuses reports whether the sender of m, who was let in once, may not be answered
 // any more. It is counted and logged, and m costs nothing.
 func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
-	if a.w.Authorize == nil {
+	if a.settings.Authorize == nil {
 		return false
 	}
-	v := a.w.Authorize(m, chat.IDs...)
+	v := a.settings.Authorize(m, chat.IDs...)
 	if v.Allowed {
 		return false
 	}
@@ -27,7 +27,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
 // refusesTurn reports whether who asked for the open turn t may not be answered any
 // more. All its messages are of one sender.
 func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
-	if a.w.Authorize == nil {
+	if a.settings.Authorize == nil {
 		return false, nil
 	}
 	chat, err := a.chat(a.ctx)

@@ -24,7 +24,7 @@ type Attachments interface {
 func (a *queue) importFiles(ctx context.Context, q *question, id string, poked <-chan struct{}) error {
 	wanted := q.attachedFiles()
 	q.files = attachments.UnreadableResults(wanted)
-	if a.w.Attachments == nil || !hasAnyFile(wanted) {
+	if a.settings.Attachments == nil || !hasAnyFile(wanted) {
 		return nil
 	}
 	workspace, err := a.w.Workspace(a.m.Session)
@@ -55,7 +55,7 @@ func (a *queue) importFiles(ctx context.Context, q *question, id string, poked <
 		}
 	})
 	a.slot.Release() // others need not wait for what has not come
-	got, err := a.w.Attachments.Import(working, attachments.Request{ID: id, Person: qualifiedSender(q.lead), Workspace: workspace, Files: wanted})
+	got, err := a.settings.Attachments.Import(working, attachments.Request{ID: id, Person: qualifiedSender(q.lead), Workspace: workspace, Files: wanted})
 	a.slot.Reacquire(ctx)
 	close(ended)
 	watch.Wait()

@@ -63,8 +63,8 @@ func (a *owner) forward(it item, chat sessions.Chat) error {
 		m.Origin = m.Address.Peer
 	}
 	m.Address.Peer = chat.Canonical()
-	if a.w.AgentFor != nil {
-		agent = cmp.Or(a.w.AgentFor(m, chat.IDs...), agent)
+	if a.settings.AgentFor != nil {
+		agent = cmp.Or(a.settings.AgentFor(m, chat.IDs...), agent)
 	}
 	key, err := sessionkeys.For(agent, m.Address)
 	if err != nil {

@@ -47,8 +47,11 @@ func children(t testing.TB, r *fixture, cfg subagents.Config) func(*worker.Optio
 	return func(o *worker.Options) {
 		o.Agents = map[string]worker.Agent{"main": {Model: r.model, Tools: set}}
 		runner, err := subagents.New(subagents.Options{
-			Config: cfg, Store: childStore{o.Store, r.store}, Loop: o.Loop, Busy: o.Busy, Observer: r.counter, Now: o.Now,
-			Agents: func(string) (subagents.Agent, bool) { return subagents.Agent{Model: r.model}, true },
+			Settings: subagents.Settings{
+				Config: cfg, Loop: o.Loop,
+				Agents: func(string) (subagents.Agent, bool) { return subagents.Agent{Model: r.model}, true },
+			},
+			Store: childStore{o.Store, r.store}, Busy: o.Busy, Observer: r.counter, Now: o.Now,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -96,7 +96,7 @@ var errPoked = errors.New("look for control requests")
 // have been needed.
 func (a *queue) gather(ctx context.Context, patient bool, poked <-chan struct{}) (b batch, ripe bool, err error) {
 	head := a.lookahead[0].msg
-	rules := a.w.rules(head.Channel)
+	rules := a.settings.rules(head.Channel)
 	_, maybe := messages.JoinWindow(head)
 	alone := !maybe && head.Kind != channels.Edited && rules.Debounce <= 0
 	for waited := false; ; {

@@ -23,7 +23,7 @@ const gaveUpText = "I could not handle that message: it failed every time I trie
 // tells who sent it, once. When finding that out fails too, the head goes alone.
 func (a *actor) giveUp(head item) (bool, error) {
 	b := selectBatch([]item{head}, nil, policy.Waiting{})
-	if a.m.Attempts == a.w.Config.Attempts+1 {
+	if a.m.Attempts == a.attempts()+1 {
 		var err error
 		b, _, err = a.gather(a.ctx, true, a.woken)
 		if errors.Is(err, errPoked) {
@@ -121,7 +121,7 @@ func (a *deadLetters) deadLetterAt(seq uint64, channel, problem string) error {
 	if len(items) == 0 {
 		return nil
 	}
-	b := selectBatch(items, nil, a.w.rules(channel))
+	b := selectBatch(items, nil, a.settings.rules(channel))
 	known, err := a.w.Store.Known(a.ctx, b.events...)
 	if err != nil {
 		return fmt.Errorf("look which messages the turn is of: %w", err)

@@ -29,7 +29,7 @@ var _ agent.Journal = (*journal)(nil)
 func (a *owner) journal(t sessions.Turn) *journal {
 	return &journal{a: a, t: t, Journal: sessions.Journal{
 		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
-		Scopes: func() []sessions.Scope { return a.w.scopes(a.token, t) },
+		Scopes: func() []sessions.Scope { return a.settings.Limits.Scopes(a.token, t) },
 	}}
 }
 

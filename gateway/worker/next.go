@@ -30,7 +30,7 @@ func (a *actor) takeNext() (bool, error) {
 	if done, released, err := a.divertHead(it); done || err != nil {
 		return released, err
 	}
-	if a.m.Attempts > a.w.Config.Attempts {
+	if a.m.Attempts > a.attempts() {
 		return a.giveUp(it)
 	}
 	if c, ok := it.command(); ok && !c.IsTurn() {
@@ -113,6 +113,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 			return false, err
 		}
 	}
+	a.settings = a.w.Present() // it may have waited for its person's other turns
 	t, err := a.w.Store.Resume(a.ctx, a.m.Fence(), a.w.Now())
 	if errors.Is(err, sessions.ErrNotFound) {
 		return a.release()
@@ -123,7 +124,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 	j := a.journal(t)
 	j.resumed = true
 	a.showResumed(t)
-	if t.Attempts > a.w.Config.Attempts && !stop {
+	if t.Attempts > a.attempts() && !stop {
 		return a.abandon(t, j)
 	}
 	return a.runTurn(t, j, stop)

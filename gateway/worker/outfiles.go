@@ -48,7 +48,7 @@ func (a *actor) sendTool(ctx context.Context, j *journal) (tools.Tool, error) {
 		}
 		sent = countSentFiles(ms, j.t.ID)
 	}
-	return a.w.Files.Sender.Bind(chatFiles{a, j}, sent), nil
+	return a.settings.Files.Sender.Bind(chatFiles{a, j}, sent), nil
 }
 
 // countSentFiles counts the files that a turn sent, by the results of its calls.
@@ -68,7 +68,9 @@ func countSentFiles(ms []transcript.Message, turn string) (n int) {
 }
 
 // SizeLimit implements [files.Chat].
-func (c chatFiles) SizeLimit() (limit int64, known bool) { return c.a.w.Files.Largest(c.j.t.Channel) }
+func (c chatFiles) SizeLimit() (limit int64, known bool) {
+	return c.a.settings.Files.Largest(c.j.t.Channel)
+}
 
 // postGrace is how long it may take to queue a file, also when the turn is ended
 // meanwhile.
@@ -100,7 +102,7 @@ func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, c
 	t, w := c.j.t, c.a.w
 	id := c.id(call)
 	object := sessionkeys.FileObject(id, c.j.Fence.Epoch, c.j.Fence.Nonce)
-	f.Size, err = w.Files.Store.PutFile(ctx, object, content, limit)
+	f.Size, err = c.a.settings.Files.Store.PutFile(ctx, object, content, limit)
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):
 		return f, fmt.Errorf("keep the file: %w", files.ErrTooLarge)

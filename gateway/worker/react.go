@@ -19,7 +19,7 @@ type marks struct {
 
 // showWorking shows that the turn works on further messages.
 func (a *reactions) showWorking(t sessions.Turn, ids []string) {
-	if a.w.Reactions[t.Channel].Any() {
+	if a.settings.Reactions[t.Channel].Any() {
 		a.marks.ids = append(a.marks.ids, ids...)
 		a.react(t, ids, channels.Working, false)
 	}
@@ -29,7 +29,7 @@ func (a *reactions) showWorking(t sessions.Turn, ids []string) {
 // messages that opened it and on the first of each that joined it. What else an earlier
 // process has put there stays. The turn does not wait for it.
 func (a *reactions) showResumed(t sessions.Turn) {
-	if !a.w.Reactions[t.Channel].Any() {
+	if !a.settings.Reactions[t.Channel].Any() {
 		return
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
@@ -54,7 +54,7 @@ func (a *reactions) showOutcome(t sessions.Turn, s channels.Stage) {
 }
 
 func (a *reactions) react(t sessions.Turn, ids []string, s channels.Stage, resumed bool) {
-	of := a.w.Reactions[t.Channel]
+	of := a.settings.Reactions[t.Channel]
 	if s == channels.Done && of.Done == "" {
 		s = channels.Idle
 	}

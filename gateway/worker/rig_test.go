@@ -183,8 +183,8 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {
 		t.Fatal(err)
 	}
 	r.intake = &intake.Intake{
-		Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{Everyone: true}}},
-		Log:     r.log, Store: s, Observer: r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		Settings: intake.Settings{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{Everyone: true}}}},
+		Log:      r.log, Store: s, Observer: r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Commands: &commands.Handler{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
 	}
 	return r
@@ -373,7 +373,7 @@ func (r *fixture) start(name string, change ...func(*worker.Options)) *process {
 	o := worker.Options{
 		Config:   policy.Turns{Turns: 8, Lease: 2 * time.Second, Grace: 10 * time.Second},
 		Identity: sessions.Worker{Name: name, Nonce: rand.Text()}, Generation: "g", Log: r.log, Store: p.store,
-		Agents:    map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: func() prompt.Agent { return prompt.Agent{} }}},
+		Settings:  worker.Settings{Agents: map[string]worker.Agent{"main": {Model: r.model, Tools: r.tools, Prompt: &prompt.Agent{}}}},
 		Busy:      &agent.Registry{},
 		Workspace: func(sessionkeys.SessionID) (string, error) { return r.space, nil },
 		Observer:  r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,

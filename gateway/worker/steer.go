@@ -39,7 +39,7 @@ var _ agent.Steering = (*steering)(nil)
 
 // newSteering returns the steering of j's turn; nil when nothing may join it.
 func (a *actor) newSteering(j *journal) *steering {
-	rules := a.w.rules(j.t.Channel)
+	rules := a.settings.rules(j.t.Channel)
 	if !rules.MayJoin() || j.t.Attempts > 1 {
 		return nil // what failed before may do so again, and is to take nothing with it
 	}

@@ -14,7 +14,7 @@ var errSuspect = errors.New("another suspect runs")
 // isSuspect reports whether the death of this process would be the end of the work. A
 // request to stop it is never kept waiting.
 func (a *actor) isSuspect() bool {
-	last := a.w.Config.Attempts
+	last := a.attempts()
 	return last > 1 && a.m.Attempts == last && a.m.Controls == 0
 }
 

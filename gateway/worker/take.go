@@ -74,7 +74,7 @@ func (a *owner) message(q *question, id string, now time.Time) transcript.Messag
 // parts returns q as the model reads it, and sees it: the words of each utterance, behind
 // them its pictures and what its files say.
 func (a *owner) parts(q *question) (ps []transcript.Part) {
-	sees := a.w.Agents[a.m.Key.Agent()].SeesPictures
+	sees := a.settings.Agents[a.m.Key.Agent()].SeesPictures
 	for i := range q.starts {
 		m := mergeItems(q.utterance(i))
 		if q.correction && i == 0 {
@@ -157,6 +157,7 @@ func (a *actor) openTurn(q question) (bool, error) {
 	case err != nil:
 		return false, err
 	}
+	a.settings = a.w.Present() // those of the turn: fetching its files may have taken long
 	if why := q.unusable(); why != "" {
 		if done, released, err := a.answerUnusable(q, why); done || err != nil {
 			return released, err
@@ -201,7 +202,7 @@ func (a *actor) dropKnown(known []sessions.InboxID, head channels.Message) (bool
 	if a.isHeadKnown(known, head) {
 		return a.skip(seq)
 	}
-	b := selectBatch(a.lookahead, known, a.w.rules(head.Channel))
+	b := selectBatch(a.lookahead, known, a.settings.rules(head.Channel))
 	q, ok, err := a.buildQuestion(a.ctx, b)
 	if err != nil {
 		return false, err

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,28 +28,28 @@ import (
 // runTurn runs the open turn t to its end, or leaves it open and returns an
 // error. With stop it is ended without another model call.
 func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, err error) {
-	w := a.w
+	w, now := a.w, a.settings
 	stands := channels.Idle
 	defer func() { a.showOutcome(t, stands) }()
-	ag, ok := w.Agents[a.m.Key.Agent()]
+	ag, ok := now.Agents[a.m.Key.Agent()]
 	if !ok && !stop {
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
 	}
 	var system []llm.SystemBlock
 	if ag.Prompt != nil {
-		system = ag.Prompt().Full(ag.Tools, a.m.Key, t.OpenedAt)
+		system = ag.Prompt.Full(ag.Tools, a.m.Key, t.OpenedAt)
 	}
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {
 		return false, fmt.Errorf("make the workspace: %w", err)
 	}
 	var send tools.Tool
-	if w.Files != nil {
+	if now.Files != nil {
 		if send, err = a.sendTool(a.ctx, j); err != nil {
 			return false, err
 		}
 	}
-	limited, cancelLimit := context.WithTimeoutCause(a.ctx, w.Config.TurnTimeout, agent.ErrTurnTimeout)
+	limited, cancelLimit := context.WithTimeoutCause(a.ctx, cmp.Or(now.TurnTimeout, w.Config.TurnTimeout), agent.ErrTurnTimeout)
 	defer cancelLimit()
 	ctx, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
@@ -74,14 +75,14 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	set := ag.Tools
 	if w.Subagents != nil && set != nil {
 		j.tree = w.Subagents.Tree(subagents.Root{
-			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Slot: &a.slot,
+			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Slot: &a.slot, Settings: now.Children,
 		})
 		set = j.tree.Tools()
 	}
 	if send != nil {
 		set = set.Bind(send)
 	}
-	loop := w.Loop
+	loop := now.Loop
 	loop.Journal = j
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,

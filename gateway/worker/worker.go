@@ -22,18 +22,14 @@ import (
 	"time"
 
 	"parley/agent"
-	"parley/agent/prompt"
 	"parley/broker"
 	"parley/channels"
-	"parley/gateway/budgets"
 	"parley/gateway/conversations"
 	"parley/gateway/outcomes"
 	"parley/gateway/policy"
-	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
-	"parley/tools"
 )
 
 // Log is the part of the broker that a worker reads from, and by which it hands
@@ -73,26 +69,13 @@ type Observer interface {
 	BudgetDenied(scope, action string)
 }
 
-// Agent is what answers under one agent name.
-type Agent struct {
-	Model     llm.Model
-	Fallbacks []agent.Fallback // that answer when Model does not work
-	Tools     *tools.Set
-	// Prompt returns what its system messages are made of at present; nil: there are
-	// none. It may be called concurrently.
-	Prompt       func() prompt.Agent
-	MaxSteps     int
-	MaxTokens    int
-	Window       int  // tokens; 0: as the catalogue knows the model
-	SeesPictures bool // it is shown pictures
-
-	Parameters  llm.Parameters // how the model is asked
-	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout
-	ToolOutput  int            // bytes of one result; 0: tools.DefaultOutput
-}
-
 // Options is what a worker is made of.
 type Options struct {
+	Settings // where Present is nil: they hold for ever
+	// Present returns the settings in force, and is called whenever something is begun. It
+	// must not block.
+	Present func() *Settings
+
 	Config     policy.Turns
 	Identity   sessions.Worker // a stable name, and a nonce new at every start
 	Generation string          // of the log, so that turn ids are unique for ever
@@ -102,29 +85,15 @@ type Options struct {
 	AmbiguousThrough uint64
 	Log              Log
 	Store            Store
-	Agents           map[string]Agent              // by name
-	Loop             agent.Loop                    // without a Journal
-	Subagents        *subagents.Runner             // nil: agents' tools to start some do nothing
-	Files            *Files                        // nil: agents' tool to send some does nothing
-	Limits           budgets.Limits                // the zero value limits nothing
-	Waiting          map[string]policy.Waiting     // by channel instance; the zero Waiting where nothing is said
-	Reactions        map[string]channels.Reactions // by channel instance: which it puts on messages
+	Subagents        *subagents.Runner // nil: agents' tools to start some do nothing
 	Busy             *agent.Registry
-	Attachments      Attachments // nil: no file is brought
 	Workspace        func(sessionkeys.SessionID) (string, error)
 	// MessageText makes what the model reads of a message and the lines of its files.
 	// Default [MessageText].
 	MessageText func(m channels.Message, files []string) string
-	// Authorize reports whether the sender of a message may still be answered, in a
-	// chat with these ids. It is asked when a turn is taken and when it is resumed.
-	// nil: who was let in stays so.
-	Authorize func(m channels.Message, chat ...string) policy.Verdict
 	// Command returns what people type on a network for the command of that name; nil: it
 	// with a slash.
-	Command func(network, name string) string
-	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the
-	// one to which it came. nil: always that one.
-	AgentFor func(m channels.Message, chat ...string) string
+	Command  func(network, name string) string
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -159,6 +128,11 @@ func New(o Options) (*Worker, error) {
 	if o.MessageText == nil {
 		o.MessageText = MessageText
 	}
+	if o.Present == nil {
+		always := o.Settings
+		o.Present = func() *Settings { return &always }
+	}
+	o.Settings = Settings{} // nothing reads them but Present
 	w := &Worker{
 		Options:   o,
 		histories: newHistoryCache(),

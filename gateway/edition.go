@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/budgets"
+	"parley/gateway/commands"
+	"parley/gateway/intake"
+	"parley/gateway/ops"
+	"parley/gateway/policy"
+	"parley/gateway/settings"
+	"parley/gateway/worker"
+	"parley/problems"
+	"parley/sessions"
+	"parley/subagents"
+)
+
+// edition is everything that follows from one configuration and may be another one while
+// the gateway runs. It is built whole, and then never changed: a reload puts another in its
+// place. Who works takes one and goes on with it: intake for an event, a worker for a turn
+// with all its sub-agents, a command for its answer.
+//
+// What is made once, at the start, is in [Gateway] and reads Gateway.cfg.
+type edition struct {
+	cfg           settings.Config
+	log           *slog.Logger
+	limits        budgets.Limits
+	said          map[string]words        // by agent
+	agents        map[string]worker.Agent // by name
+	transcription *agent.Transcription    // nil: nobody listens to voice notes
+	sets          ops.LabelSets
+
+	// What needs the store and the log; see equip.
+	commands commands.Handler
+	arrivals intake.Settings
+	turns    worker.Settings
+}
+
+// newEdition makes what needs neither disk nor network. A mistake in the configuration is
+// returned as problems.List.
+func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
+	e := &edition{cfg: cfg, log: g.o.Logger, sets: ops.LabelSets{Version: g.o.Version, Tools: settings.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	for _, a := range cfg.Accounts() {
+		e.sets.Channels = append(e.sets.Channels, a.Name)
+	}
+	var err error
+	if e.limits, err = limitsOf(cfg); err != nil {
+		return nil, err
+	}
+	reads := promptReader{cfg: cfg, log: g.o.Logger, clean: g.redactor.Clean}
+	if e.said, err = reads.all(); err != nil {
+		return nil, err
+	}
+	if err := e.wireAgents(); err != nil {
+		return nil, err
+	}
+	if err := e.wireTranscription(); err != nil {
+		return nil, problems.List{{Path: "transcription", Err: err}}
+	}
+	return e, nil
+}
+
+// present returns the edition in force.
+func (g *Gateway) present() *edition { return g.current.Load() }
+
+// equip completes e with what stands on the store and the log.
+func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) error {
+	e.commands = commands.Handler{
+		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder,
+		Model: func(agent string) string { return e.modelNow(agent, g.circuits) },
+	}
+	if err := e.attachTools(store); err != nil {
+		return err
+	}
+	sends, err := g.outgoingFiles(e.cfg, b)
+	if err != nil {
+		return err
+	}
+	e.arrivals = intake.Settings{Sources: e.sources(), Agents: slices.Sorted(maps.Keys(e.cfg.Agents)), Limits: e.cfg.Limits}
+	loop := agent.Loop{
+		Circuit: g.circuits, Patience: e.cfg.Circuit.Patience,
+		Prices: g.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
+		Pressure: e.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: g.o.Logger,
+	}
+	e.turns = worker.Settings{
+		Agents: e.agents, Loop: loop, Files: sends, Attachments: g.newImporter(e, b),
+		Children: &subagents.Settings{Config: e.cfg.Subagents, Agents: e.subagent, Loop: loop},
+		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(),
+		TurnTimeout: e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,
+		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
+			return intake.Reauthorize(e.arrivals.Sources, m, chat...)
+		},
+		AgentFor: func(m channels.Message, chat ...string) string {
+			return e.arrivals.Sources[m.Channel].Bound.AgentFor(m, chat...)
+		},
+	}
+	return nil
+}
+
+// sources returns the bot accounts as intake knows them.
+func (e *edition) sources() map[string]intake.Source {
+	m := map[string]intake.Source{}
+	for _, a := range e.cfg.Accounts() {
+		m[a.Name] = intake.Source{
+			Bound: e.cfg.Bound(a), Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
+		}
+	}
+	return m
+}
+
+// subagent returns what a sub-agent of that agent's name runs on.
+func (e *edition) subagent(name string) (subagents.Agent, bool) {
+	a, ok := e.agents[name]
+	if !ok {
+		return subagents.Agent{}, false
+	}
+	return subagents.Agent{
+		Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Prompt: *a.Prompt,
+		Parameters: a.Parameters, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+	}, true
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"parley/agent/pressure"
+	"parley/gateway/ops"
+	"parley/gateway/settings"
+	"parley/gateway/worker"
+	"parley/llm"
+	"parley/problems"
+)
+
+func (e *edition) dialer() dialer { return dialer{e.cfg.Providers, e.cfg.Worker.Turns} }
+
+// wireAgents makes the agents with their models.
+func (e *edition) wireAgents() error {
+	models := e.dialer()
+	e.agents = map[string]worker.Agent{}
+	for _, name := range slices.Sorted(maps.Keys(e.cfg.Agents)) {
+		a := e.cfg.Agents[name]
+		m, sees, err := models.model(a)
+		if err != nil {
+			return problems.List{{Path: "agents." + name + ".model", Err: err}}
+		}
+		e.agents[name] = worker.Agent{
+			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
+			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+			Prompt: e.said[name].agent(),
+		}
+		e.noteModel(m, a.Window)
+		if err := e.wireFallbacks(name, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wireFallbacks opens the models that an agent falls back to.
+func (e *edition) wireFallbacks(name string, a settings.AgentConfig) error {
+	answers := e.agents[name]
+	chain := []ops.ModelName{nameOf(answers.Model)}
+	for i, f := range e.cfg.FallbacksOf(a) {
+		b, err := e.dialer().fallback(a, f)
+		if err != nil {
+			return problems.List{{Path: fmt.Sprintf("agents.%s.fallbacks[%d]", name, i), Err: err}}
+		}
+		answers.Fallbacks = append(answers.Fallbacks, b)
+		e.noteModel(b.Model, b.Window)
+		to := nameOf(b.Model)
+		for _, from := range chain {
+			e.sets.Fallbacks = append(e.sets.Fallbacks, [2]ops.ModelName{from, to})
+		}
+		chain = append(chain, to)
+	}
+	e.agents[name] = answers
+	return nil
+}
+
+func nameOf(m llm.Model) ops.ModelName {
+	return ops.ModelName{Provider: m.Provider(), Model: m.Name()}
+}
+
+// noteModel notes a model of an agent, with the window that the operator gives it; 0: none.
+func (e *edition) noteModel(m llm.Model, window int) {
+	n := nameOf(m)
+	if !slices.Contains(e.sets.Models, n) {
+		e.sets.Models = append(e.sets.Models, n)
+	}
+	e.noteWindow(n, cmp.Or(window, llm.Lookup(m.Name()).Window))
+}
+
+// modelNow names an agent's model, and says so when that is not called at present.
+func (e *edition) modelNow(name string, circuits *llm.Circuits) string {
+	said := e.cfg.Agents[name].Model
+	for _, c := range circuits.Open() {
+		if c.Provider+"/"+c.Model == said {
+			return said + " (does not work at the moment)"
+		}
+	}
+	return said
+}
+
+// retries are the rules for failed calls, by the provider's name.
+type retries map[string]llm.Retry
+
+// retriesOf returns the rule of each provider.
+func retriesOf(c settings.Config) retries {
+	rs := retries{}
+	for name, p := range c.Providers {
+		r := p.Retry
+		rs[name] = llm.Retry{Max: r.Max, Base: r.Base, Cap: r.Cap, Window: r.Window, Statuses: r.Statuses}
+	}
+	return rs
+}
+
+// Next decides as the rule of the provider does at which the call failed; see [llm.Retry].
+func (rs retries) Next(attempt int, elapsed time.Duration, err error) (time.Duration, bool) {
+	var provider string
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		provider = e.Provider
+	}
+	return rs[provider].Next(attempt, elapsed, err)
+}
+
+// ladder is the window of an agent's model, as its turns use it; the zero value: it is
+// not watched.
+func (e *edition) ladder(agent string) pressure.Ladder {
+	a, ok := e.agents[agent]
+	if !ok || e.cfg.Context.Off {
+		return pressure.Ladder{}
+	}
+	info := llm.Lookup(a.Model.Name())
+	return e.cfg.Context.Ladder(cmp.Or(a.Window, info.Window), cmp.Or(a.MaxTokens, info.MaxOutput))
+}
+
+// noteWindow notes how many tokens a model takes: the fewest, where agents differ.
+func (e *edition) noteWindow(n ops.ModelName, tokens int) {
+	if e.sets.Windows == nil {
+		e.sets.Windows = map[ops.ModelName]int{}
+	}
+	if known, ok := e.sets.Windows[n]; !ok || tokens < known {
+		e.sets.Windows[n] = tokens
+	}
+}
+
+// warnWindows names the agents of whose model nobody knows how many tokens it takes: their
+// conversations are kept shorter than they may have to be.
+func (e *edition) warnWindows() {
+	for _, name := range slices.Sorted(maps.Keys(e.agents)) {
+		a := e.agents[name]
+		if a.Window == 0 && llm.Lookup(a.Model.Name()).Source == "" && !e.cfg.Context.Off {
+			e.log.Warn("model window unknown, assuming 8192 tokens: set agents."+name+".window", "agent", name, "model", e.cfg.Agents[name].Model, "window", llm.DefaultWindow)
+		}
+		for _, f := range a.Fallbacks {
+			if f.Window == 0 && llm.Lookup(f.Model.Name()).Source == "" && !e.cfg.Context.Off {
+				e.log.Warn("model window unknown, assuming 8192 tokens: set window under providers."+f.Model.Provider()+".models",
+					"agent", name, "model", f.Model.Provider()+"/"+f.Model.Name(), "window", llm.DefaultWindow)
+			}
+		}
+	}
+}

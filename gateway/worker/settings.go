@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"time"
+
+	"parley/agent"
+	"parley/agent/prompt"
+	"parley/channels"
+	"parley/gateway/budgets"
+	"parley/gateway/policy"
+	"parley/llm"
+	"parley/subagents"
+	"parley/tools"
+)
+
+// Settings is what an operator may change while a worker runs. A value is never changed
+// after it was made: a change is another value.
+//
+// An actor takes those in force once for each step, and once more when it opens or resumes
+// a turn; the turn keeps them to its end, with all that joins it and all its sub-agents.
+// What a worker itself needs between steps asks [Options.Present].
+type Settings struct {
+	Agents      map[string]Agent // by name
+	Loop        agent.Loop       // without a Journal
+	Files       *Files           // nil: agents' tool to send some does nothing
+	Attachments Attachments      // nil: no file is brought
+	// Children are the settings of a turn's sub-agents; nil: those of Options.Subagents.
+	Children  *subagents.Settings
+	Limits    budgets.Limits                // the zero value limits nothing
+	Waiting   map[string]policy.Waiting     // by channel instance; the zero Waiting where nothing is said
+	Reactions map[string]channels.Reactions // by channel instance: which it puts on messages
+	// TurnTimeout is how long a turn may take, and Attempts how often a message is taken up
+	// before it is given up; 0: as Options.Config says.
+	TurnTimeout time.Duration
+	Attempts    int
+	// Authorize reports whether the sender of a message may still be answered, in a
+	// chat with these ids. It is asked when a turn is taken and when it is resumed.
+	// nil: who was let in stays so.
+	Authorize func(m channels.Message, chat ...string) policy.Verdict
+	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the
+	// one to which it came. nil: always that one.
+	AgentFor func(m channels.Message, chat ...string) string
+}
+
+// Agent is what answers under one agent name.
+type Agent struct {
+	Model     llm.Model
+	Fallbacks []agent.Fallback // that answer when Model does not work
+	Tools     *tools.Set
+	Prompt    *prompt.Agent // what its system messages are made of; nil: there are none
+
+	MaxSteps     int
+	MaxTokens    int
+	Window       int  // tokens; 0: as the catalogue knows the model
+	SeesPictures bool // it is shown pictures
+
+	Parameters  llm.Parameters // how the model is asked
+	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout
+	ToolOutput  int            // bytes of one result; 0: tools.DefaultOutput
+}

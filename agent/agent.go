@@ -31,6 +31,13 @@ type Journal interface {
 	// Begin is called before a tool with side effects runs. It reports whether
 	// the same call was begun before: then it must not run again.
 	Begin(ctx context.Context, step int, callID string) (again bool, err error)
+	// Spent returns what the person's turn that this one belongs to has cost so far, with
+	// sub-agents and earlier takes, as far as it is booked. It is asked of turns with a
+	// MaxCost.
+	Spent(ctx context.Context) (costs.Amount, error)
+	// Used returns how many tokens the model calls of this turn took so far, in earlier takes
+	// too: requests and answers, and what a cache served like everything else.
+	Used(ctx context.Context) (int64, error)
 	// Reserve writes down the worst case of a call before it is made, and what
 	// the model is asked. It returns a *costs.BudgetError when the money is not
 	// there.
@@ -71,6 +78,12 @@ type Turn struct {
 	Window    int // most tokens of a request and its answer; 0: as [llm.Lookup] knows the model
 	MaxTokens int // most output tokens of one call; 0: the model's own most
 	MaxSteps  int // most model calls; 0: 20 (C01)
+
+	// Middleware decides between the model calls whether the turn goes on. nil: the
+	// standard one. MaxCost and MaxTurnTokens belong to PriceLimit and TokenLimit; 0: none.
+	Middleware    []Middleware
+	MaxCost       costs.Amount
+	MaxTurnTokens int64
 
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // 0: as the loop says

@@ -27,6 +27,9 @@ func (m *memory) Append(_ context.Context, ms ...transcript.Message) error {
 }
 func (m *memory) Begin(context.Context, int, string) (bool, error) { return false, nil }
 
+func (m *memory) Spent(context.Context) (costs.Amount, error) { return 0, nil }
+func (m *memory) Used(context.Context) (int64, error)         { return 0, nil }
+
 func (m *memory) Reserve(context.Context, costs.Estimate, transcript.RequestRecord) (costs.Reservation, error) {
 	return costs.Reservation{}, nil
 }

@@ -32,21 +32,6 @@ func (e *ContextLimitError) Error() string {
 	return fmt.Sprintf("the request of about %d tokens does not fit into the model's window of %d", e.Tokens, e.Window)
 }
 
-// relieve does what has to be done before the next request: nothing, mostly. acted is true
-// when the history has changed, and is to be read again.
-func (r *compactor) relieve(ctx context.Context, history []transcript.Message) (acted bool, end *Outcome, err error) {
-	if r.Pressure.Off {
-		return false, nil, nil
-	}
-	r.measure(history)
-	plan := r.ladder.Next(history, r.turn.ID, r.gauge.Tokens, r.system)
-	if r.gauge.Tokens >= r.ladder.Warn && !r.warned {
-		r.warned = true
-		r.log.Warn("context window fills", "tokens", r.gauge.Tokens, "window", r.ladder.Window, "percent", r.ladder.Percent(r.gauge.Tokens))
-	}
-	return r.follow(ctx, history, plan)
-}
-
 // measure reads how large the next request is.
 func (r *compactor) measure(history []transcript.Message) {
 	if r.ladder.Window == 0 {
@@ -57,6 +42,10 @@ func (r *compactor) measure(history []transcript.Message) {
 	}
 	r.gauge = pressure.Measure(history, r.turn.Model.Name(), r.system)
 	r.log.Debug("context measured", "tokens", r.gauge.Tokens, "percent", r.ladder.Percent(r.gauge.Tokens))
+	if r.gauge.Tokens >= r.ladder.Warn && !r.warned {
+		r.warned = true
+		r.log.Warn("context window fills", "tokens", r.gauge.Tokens, "window", r.ladder.Window, "percent", r.ladder.Percent(r.gauge.Tokens))
+	}
 }
 
 // overflow does what has to be done after the model refused a request because it is too
@@ -84,6 +73,8 @@ func (r *compactor) overflow(ctx context.Context, history []transcript.Message, 
 // isRefused reports whether the budgets have refused a summary in this take.
 func (r *compactor) isRefused() bool { return r.refused != nil }
 
+// follow carries out a plan. acted is true when the history has changed, and is to be read
+// again.
 func (r *compactor) follow(ctx context.Context, history []transcript.Message, plan pressure.Plan) (acted bool, end *Outcome, err error) {
 	switch plan.Action {
 	case pressure.Trim:
@@ -94,11 +85,7 @@ func (r *compactor) follow(ctx context.Context, history []transcript.Message, pl
 		}
 		end, err = r.summarise(ctx, history, plan.Overlay, "")
 		return !r.isRefused(), end, err
-	case pressure.GiveUp:
-		refusal := &ContextLimitError{Tokens: plan.Tokens, Window: r.ladder.Window}
-		end, err = r.finish(ctx, nil, Outcome{Finish: transcript.ContextLimit, Text: textContextLimit, Err: refusal}, nil)
-		return false, end, err
-	case pressure.Proceed:
+	case pressure.Proceed, pressure.GiveUp:
 	}
 	return false, nil, nil
 }

@@ -249,3 +249,21 @@ func (j *journal) sound(t *testing.T) {
 }
 
 func at() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func (j *journal) Spent(ctx context.Context) (spent costs.Amount, err error) {
+	err = j.op(ctx, "spent", func() error {
+		spent = j.spent()
+		return nil
+	})
+	return spent, err
+}
+
+func (j *journal) Used(ctx context.Context) (used int64, err error) {
+	err = j.op(ctx, "used", func() error {
+		for _, e := range j.entries {
+			used += e.Usage.Total()
+		}
+		return nil
+	})
+	return used, err
+}

@@ -74,12 +74,12 @@ func (r *run) wrapUp(ctx context.Context, history []transcript.Message, w closin
 		ms, o.Text = append(ms, m), appendNote(m.Text(), w.note)
 	case got.err != nil && words != "":
 		ms, o.Text = r.unfinished(got.attempt, transcript.Failed), appendReason(words, w.text)
-	case w.finish == transcript.MaxIterations:
+	case w.finish != transcript.Budget:
 		ms = append(ms, r.storedAnswer(transcript.Message{
 			Parts: []transcript.Part{transcript.Text{Text: w.text}, transcript.Finish{Reason: w.finish, Time: r.Now()}},
 		}))
 	}
-	if got.attempt != nil || w.finish == transcript.MaxIterations {
+	if got.attempt != nil || w.finish != transcript.Budget {
 		r.advance()
 	}
 	var events []Event

@@ -180,6 +180,9 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	if r.turn.MaxSteps <= 0 {
 		r.turn.MaxSteps = DefaultSteps
 	}
+	if r.turn.Middleware == nil {
+		r.turn.Middleware = StandardMiddleware()
+	}
 	if r.turn.Purpose == "" {
 		r.turn.Purpose = costs.RootTurn
 	}
@@ -257,33 +260,13 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 		r.notes = notesOf(history, r.turn.ID)
 		b := pendingCalls(history, r.turn)
 		if b.isEmpty() {
-			if r.steps-r.notes.asked-summariesOf(history, r.turn.ID) >= r.turn.MaxSteps {
-				return r.wrapUp(ctx, history, closingCall{
-					instruction: instructionWrapUp, finish: transcript.MaxIterations, text: textMaxSteps,
-					events: func(err error) []Event { return []Event{{Type: Problem, Text: problemMaxSteps, Err: err}} },
-				})
-			}
-			if end, err := r.endUnavailable(ctx); end != nil || err != nil {
+			acted, end, err := r.beforeStep(ctx, history)
+			switch {
+			case end == nil && err != nil && ended(ctx):
+				return r.endCancelledIdle(ctx)
+			case end != nil || err != nil:
 				return r.outcomeOr(end, err)
-			}
-			if history, err = r.join(ctx, history); err != nil {
-				if ended(ctx) {
-					return r.endCancelledIdle(ctx)
-				}
-				return r.fillOutcome(Outcome{}), err
-			}
-			var end *Outcome
-			if r.notes = notesOf(history, r.turn.ID); r.notes.pending != nil {
-				if end, err = r.transcribeNote(ctx, *r.notes.pending, len(history)); end != nil || err != nil {
-					return r.outcomeOr(end, err)
-				}
-				continue
-			}
-			acted, end, err := r.relieve(ctx, history)
-			if end != nil || err != nil {
-				return r.outcomeOr(end, err)
-			}
-			if acted {
+			case acted:
 				continue
 			}
 			if b, end, err = r.step(ctx, history); end != nil || err != nil {

@@ -11,7 +11,7 @@ import (
 type Steering interface {
 	// Join commits what waits behind the history, in order, and says whether
 	// there was anything. It is called before each model call of a turn but its
-	// first, and before that when it is interrupted before it begins; never while
+	// first, again as long as something joins, and before the first when it is interrupted before it begins; never while
 	// a tool call waits for its result, and not before the last words of a turn
 	// that may not go on: what waits then is a turn of its own. Its error ends the
 	// turn like one of the Journal.
@@ -27,26 +27,20 @@ type Steering interface {
 // a stop: their results are not wanted any more.
 var errInterrupted = fmt.Errorf("a new message came first: %w", ErrStopped)
 
-// join lets what waits join the turn, and gives the history with it.
-func (r *run) join(ctx context.Context, history []transcript.Message) ([]transcript.Message, error) {
+// join lets what waits join the turn, and reports whether there was anything: the history
+// has it then.
+func (r *run) join(ctx context.Context, history []transcript.Message) (joined bool, err error) {
 	if r.turn.Steering == nil || r.steps+r.tries == 0 && !r.interrupted {
-		return history, nil
+		return false, nil
 	}
 	r.interrupted = false // whatever joins: else no call would ever be made
 	if n := len(history); n > 0 && history[n-1].Role == transcript.Assistant {
-		return history, nil // an answer that the model goes on with itself
+		return false, nil // an answer that the model goes on with itself
 	}
-	joined, err := r.turn.Steering.Join(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("let messages join: %w", err)
+	if joined, err = r.turn.Steering.Join(ctx); err != nil {
+		return false, fmt.Errorf("let messages join: %w", err)
 	}
-	if !joined {
-		return history, nil
-	}
-	if history, err = r.Journal.Messages(ctx); err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
-	return history, nil
+	return joined, nil
 }
 
 func (r *requester) interrupts() <-chan struct{} {

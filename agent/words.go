@@ -25,6 +25,8 @@ const (
 	textInternal     = "Something went wrong on my side."
 	textRefused      = "I cannot answer: %s."
 	textBudget       = "I had to stop: %s."
+	textPrice        = "I stopped here: this message has cost %s so far, and I stop at %s. Write again to go on."
+	textTokens       = "I stopped here: my work on this message has taken %s tokens, and I stop at %s. Write again to go on."
 	textDone         = "Done."
 	textUnavailable  = "No model answers at the moment. Please try again in a minute."
 

@@ -122,5 +122,6 @@ func (e *edition) subagent(name string) (subagents.Agent, bool) {
 	return subagents.Agent{
 		Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Prompt: *a.Prompt,
 		Parameters: a.Parameters, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+		Middleware: a.Middleware, MaxTurnTokens: a.MaxTurnTokens,
 	}, true
 }

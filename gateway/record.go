@@ -34,6 +34,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			return recording.Agent{
 				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(e.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
+				Middleware: a.Middleware, MaxTurnCost: a.MaxTurnCostAmount(), MaxTurnTokens: a.MaxTurnTokens,
 				Parameters: e.agents[name].Parameters, Fallbacks: fallbacks,
 				Instructions: said.instructions, Skills: said.skills,
 			}, true

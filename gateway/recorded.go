@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"parley/agent"
 	"parley/gateway/recording"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
@@ -20,7 +21,12 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 	for name, a := range setup.Agents {
 		e.said[name] = words{a.Prompt, a.Instructions, a.Skills}
 		e.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools, DoneTool: a.DoneTool}
+		middleware, err := agent.MiddlewareNamed(a.Middleware)
+		if err != nil {
+			return nil, fmt.Errorf("agent %s of the recording: %w", name, err)
+		}
 		e.agents[name] = worker.Agent{
+			Middleware: middleware, MaxCost: a.MaxTurnCost, MaxTurnTokens: a.MaxTurnTokens,
 			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Window: a.Window, SeesPictures: true, // what it was shown, the recording says
 			Parameters: a.Parameters,
 			Prompt:     e.said[name].agent(),

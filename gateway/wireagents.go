@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent"
 	"parley/agent/pressure"
 	"parley/gateway/ops"
 	"parley/gateway/settings"
@@ -24,6 +25,10 @@ func (e *edition) wireAgents() error {
 	e.agents = map[string]worker.Agent{}
 	for _, name := range slices.Sorted(maps.Keys(e.cfg.Agents)) {
 		a := e.cfg.Agents[name]
+		middleware, err := agent.MiddlewareNamed(a.Middleware)
+		if err != nil {
+			return problems.List{{Path: "agents." + name + ".middleware", Err: err}}
+		}
 		m, sees, err := models.model(a)
 		if err != nil {
 			return problems.List{{Path: "agents." + name + ".model", Err: err}}
@@ -31,6 +36,7 @@ func (e *edition) wireAgents() error {
 		e.agents[name] = worker.Agent{
 			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
 			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+			Middleware: middleware, MaxCost: a.MaxTurnCostAmount(), MaxTurnTokens: a.MaxTurnTokens,
 			Prompt: e.said[name].agent(),
 		}
 		e.noteModel(m, a.Window)

@@ -190,7 +190,10 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 			if !ok {
 				return subagents.Agent{}, false
 			}
-			return subagents.Agent{Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: *a.Prompt}, true
+			return subagents.Agent{
+				Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Parameters: a.Parameters, Prompt: *a.Prompt,
+				Middleware: a.Middleware, MaxTurnTokens: a.MaxTurnTokens,
+			}, true
 		}},
 		Store: l, Busy: s.busy, Observer: s.metrics, Now: s.clock, Logger: s.o.Logger,
 	})

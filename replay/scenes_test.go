@@ -33,6 +33,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"done":      done,
 	"retry":     retried,
 	"budget":    budget,
+	"limits":    limits,
 	"summary":   summary,
 	"files":     files,
 	"received":  received,
@@ -316,6 +317,33 @@ func budget(t *testing.T) []byte {
 	for range 4 {
 		gw.Ask(gatewaytest.Ann, "hello "+strings.Repeat("and so on ", 400))
 	}
+	return oldest(t, gw)
+}
+
+// A message that has cost enough comes to its end, and so does the sub-agent that spent it;
+// the next one has used enough tokens before.
+func limits(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			look := model.Use("list_directory", map[string]string{"path": "."})
+			switch {
+			case p.Choice.Mode == model.ChoiceNone:
+				return model.Reply(model.Say("as far as I got"))
+			case p.LastText() == "look around":
+				return model.Reply(model.Use("sessions_spawn", map[string]string{"task": "look for it"}))
+			}
+			return model.Reply(model.Say(strings.Repeat("thinking aloud ", 100)), look)
+		},
+		Change: func(c *settings.Config) {
+			quick(c)
+			a := c.Agents["main"]
+			a.MaxTurnCost, a.MaxTurnTokens = "0.02", 12_000
+			c.Agents["main"] = a
+			c.Budgets.Turn = "none"
+		},
+	}).Start()
+	gw.Ask(gatewaytest.Ann, "look around")
+	gw.Ask(gatewaytest.Ann, "and here?")
 	return oldest(t, gw)
 }
 

@@ -17,7 +17,7 @@ import (
 // is read from the store once and not for each model call. One goroutine uses it
 // at a time.
 type Journal struct {
-	Store   Turns
+	Store   JournalStore
 	Fence   Fence
 	Turn    string
 	Session sessionkeys.SessionID
@@ -26,6 +26,16 @@ type Journal struct {
 
 	history []transcript.Message
 	known   bool // history is what the store holds
+
+	used       int64 // tokens of the turn's calls, if usedKnown
+	usedKnown  bool
+	usedBooked map[string]bool // the entries that are counted in used
+}
+
+// JournalStore is the part of a store that a Journal writes to.
+type JournalStore interface {
+	Turns
+	Money
 }
 
 // SetHistory tells what the store holds of the session, which belongs to the journal
@@ -75,6 +85,31 @@ func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
 	return joined, j.noteCommit(err, []transcript.Message{o.Message})
 }
 
+// Used returns how many tokens the turn's own model calls took, those of earlier takes
+// included. It reads the session's ledger once.
+func (j *Journal) Used(ctx context.Context) (int64, error) {
+	if !j.usedKnown {
+		j.used, j.usedBooked = 0, map[string]bool{}
+		err := j.Store.Ledger(ctx, j.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+			j.countUsed(e)
+			return true
+		})
+		if err != nil {
+			return 0, err
+		}
+		j.usedKnown = true
+	}
+	return j.used, nil
+}
+
+// countUsed counts an entry of the turn, once.
+func (j *Journal) countUsed(e costs.Entry) {
+	if j.usedBooked != nil && e.Call.Turn == j.Turn && !j.usedBooked[e.ID] {
+		j.usedBooked[e.ID] = true
+		j.used += e.Usage.Total()
+	}
+}
+
 // Begin calls [Turns].Begin.
 func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
 	return j.Store.Begin(ctx, j.Fence, j.Turn, step, callID)
@@ -93,7 +128,11 @@ func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Re
 
 // Settle calls [Turns].Settle.
 func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
-	return j.noteCommit(j.Store.Settle(ctx, j.Fence, s, ms...), ms)
+	err := j.noteCommit(j.Store.Settle(ctx, j.Fence, s, ms...), ms)
+	if err == nil {
+		j.countUsed(s.Entry)
+	}
+	return err
 }
 
 // End calls [Turns].Finish. It fills in e.Turn.

@@ -107,7 +107,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	defer r.o.Observer.SubagentRunning(child.Depth, -1)
 	r.notifyWatcher(ctx, t)
 
-	log := &journal{Journal: sessions.Journal{
+	log := &journal{spent: root.Spent, Journal: sessions.Journal{
 		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
 	}}
 	loop := m.tree.Loop
@@ -117,6 +117,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
 		Model: who.Model, Fallbacks: who.Fallbacks, System: who.Prompt.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
+		Middleware: who.Middleware, MaxCost: root.MaxCost, MaxTurnTokens: who.MaxTurnTokens,
 	}, kid.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {
 		// What made it panic is not the parent's fault, nor its other children's.

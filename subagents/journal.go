@@ -12,9 +12,15 @@ import (
 
 // journal is a child's. Its turn always ends with words, so that they can be
 // read again, and a later task can follow them.
-type journal struct{ sessions.Journal }
+type journal struct {
+	sessions.Journal
+	spent func(ctx context.Context) (costs.Amount, error) // what the person's turn has cost
+}
 
 var _ agent.Journal = (*journal)(nil)
+
+// Spent implements [agent.Journal].
+func (j *journal) Spent(ctx context.Context) (costs.Amount, error) { return j.spent(ctx) }
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
 	e := sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.Now()}

@@ -18,6 +18,7 @@ const (
 	StatusCanceled      = "canceled"
 	StatusBudget        = "budget"
 	StatusMaxIterations = "max_iterations"
+	StatusStopped       = "stopped" // by a limit of its turn: what it says is not all
 )
 
 // maxText is how much of a child's words its parent reads, in bytes.
@@ -62,8 +63,10 @@ func (m *turnNode) resultOf(ctx context.Context, child sessions.Session, t sessi
 
 func statusText(r transcript.FinishReason) string {
 	switch r {
-	case transcript.EndTurn, transcript.Done, transcript.MaxTokens, transcript.Stopped:
+	case transcript.EndTurn, transcript.Done, transcript.MaxTokens:
 		return StatusOK
+	case transcript.Stopped:
+		return StatusStopped
 	case transcript.Canceled:
 		return StatusCanceled
 	case transcript.Budget:

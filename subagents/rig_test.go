@@ -216,6 +216,17 @@ func (r *fixture) takeOver() {
 // rootJournal is the person's turn, as the worker has it.
 type rootJournal struct{ sessions.Journal }
 
+// Spent is what the person's turn has cost, with its children.
+func (j *rootJournal) Spent(ctx context.Context) (costs.Amount, error) {
+	settled, _, err := j.Store.Spent(ctx, turnScope(j.Turn), j.Now())
+	return settled, err
+}
+
+// turnScope counts what a turn costs with its children.
+func turnScope(turn string) sessions.Scope {
+	return sessions.Scope{Kind: "turn", ID: turn, Window: costs.Always}
+}
+
 func (j *rootJournal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
 	_, _, err := j.End(ctx, sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, At: time.Now(), Nested: true})
 	return err

@@ -45,7 +45,7 @@ const Role = "task"
 // Store is the part of the store that children are kept in.
 type Store interface {
 	sessions.Turns
-	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
+	sessions.Money
 }
 
 // Observer counts. Calls must not block.
@@ -76,6 +76,9 @@ type Agent struct {
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: as the loop says
 	ToolOutput  int            // bytes of one result; 0: as the loop says
+
+	Middleware    []agent.Middleware // nil: the standard one
+	MaxTurnTokens int64              // of the model calls of one turn; 0: no limit
 }
 
 // Settings is what an operator may change while a Runner runs. All sub-agents of a person's
@@ -135,6 +138,11 @@ type Root struct {
 	Slot      Slot
 	// Settings are those of the turn, with defaults filled in; nil: those of Options.
 	Settings *Settings
+
+	// MaxCost is what the turn may cost with its sub-agents before they come to an end, and
+	// Spent returns what it has cost; 0: no limit.
+	MaxCost costs.Amount
+	Spent   func(ctx context.Context) (costs.Amount, error)
 }
 
 // TurnTree is a person's turn and all that is spawned below it.

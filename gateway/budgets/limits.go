@@ -46,7 +46,9 @@ func (l Limits) HasAny() bool {
 func (l Limits) Scopes(token string, t sessions.Turn) []sessions.Scope {
 	s := make([]sessions.Scope, 0, 8)
 	if l.Turn > 0 {
-		s = append(s, sessions.Scope{Kind: Turn, ID: t.ID, Window: costs.Always, Limit: l.Turn})
+		turn := TurnScope(t.ID)
+		turn.Limit = l.Turn
+		s = append(s, turn)
 	}
 	if l.Session > 0 {
 		s = append(s, l.SessionScope(t.Session))
@@ -56,6 +58,11 @@ func (l Limits) Scopes(token string, t sessions.Turn) []sessions.Scope {
 		s = append(s, l.GroupScope(t.From))
 	}
 	return append(s, ChatScope(token), l.ChannelScope(t.Channel), l.DayScope(), l.MonthScope())
+}
+
+// TurnScope returns the scope of a person's turn with its sub-agents, without a limit.
+func TurnScope(id string) sessions.Scope {
+	return sessions.Scope{Kind: Turn, ID: id, Window: costs.Always}
 }
 
 // SessionScope returns the scope of a conversation, given its root session.

@@ -94,6 +94,11 @@ type Agent struct {
 	Tools    []string `json:"tools"` // null: all
 	DoneTool bool     `json:"done_tool,omitempty"`
 
+	// What ends its turns besides.
+	Middleware    []string     `json:"middleware,omitempty"` // null: all
+	MaxTurnCost   costs.Amount `json:"max_turn_cost,omitempty"`
+	MaxTurnTokens int64        `json:"max_turn_tokens,omitempty"`
+
 	Parameters llm.Parameters `json:"parameters,omitzero"` // how its model is asked
 	Fallbacks  []Fallback     `json:"fallbacks,omitempty"` // that answer when its model does not work
 	// The operator's instructions and skills, as they were read last before the export.

@@ -25,7 +25,15 @@ type AgentConfig struct {
 	// empty list is none.
 	Skills        []string `yaml:"skills"`
 	MaxIterations int      `yaml:"max_iterations"` // model calls in one turn, 1 to 200; default 20
-	Window        int      `yaml:"window"`         // tokens of a request and its answer; 0: as the catalogue knows the model
+	// Middleware is what decides between two model calls of a turn whether it goes on, by
+	// name, in the order in which it is asked. Default: all that [agent.StandardMiddleware] has.
+	Middleware []string `yaml:"middleware"`
+	// MaxTurnCost is what a message may have cost, sub-agents included, when its turn comes
+	// to an end: dollars, or none. Default none. MaxTurnTokens is the same in tokens of the
+	// agent's own model calls; 0: no limit.
+	MaxTurnCost   string `yaml:"max_turn_cost"`
+	MaxTurnTokens int64  `yaml:"max_turn_tokens"`
+	Window        int    `yaml:"window"` // tokens of a request and its answer; 0: as the catalogue knows the model
 	// Vision says whether pictures that people send are shown to the model: on, off
 	// or auto (default: where the catalogue says that the model takes them).
 	Vision string `yaml:"vision"`
@@ -74,6 +82,7 @@ func (c Config) validateAgents(ps *problems.List) {
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
 			ps.Add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
 		}
+		c.validateMiddleware(ps, path, a)
 		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
 			ps.Add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
 		}

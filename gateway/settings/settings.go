@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"time"
 
+	"parley/agent"
 	"parley/agent/pressure"
 	"parley/channels"
 	"parley/gateway/attachments"
@@ -139,6 +140,10 @@ func (c Config) Defaults() Config {
 			a.MaxIterations = 20
 		}
 		a.Vision = cmp.Or(a.Vision, VisionAuto)
+		if a.Middleware == nil {
+			a.Middleware = agent.MiddlewareNames()
+		}
+		a.MaxTurnCost = cmp.Or(a.MaxTurnCost, budgets.None)
 		_, m := c.modelConfig(a.Model)
 		a.Window = cmp.Or(a.Window, m.Window)
 		a.ModelSettings = a.or(c.modelSettings(a.Model)).or(ModelSettings{ToolTimeout: tools.DefaultTimeout, ToolOutput: tools.DefaultOutput})

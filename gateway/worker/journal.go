@@ -18,6 +18,7 @@ type journal struct {
 	sessions.Journal
 	a        *owner
 	t        sessions.Turn
+	counted  bool                // its cost is counted although no budget is for one turn
 	resumed  bool                // an earlier take may have left children behind
 	tree     *subagents.TurnTree // nil: it can have no children
 	after    sessions.Mailbox    // the mailbox after Finish
@@ -27,10 +28,11 @@ type journal struct {
 var _ agent.Journal = (*journal)(nil)
 
 func (a *owner) journal(t sessions.Turn) *journal {
-	return &journal{a: a, t: t, Journal: sessions.Journal{
+	j := &journal{a: a, t: t, Journal: sessions.Journal{
 		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
-		Scopes: func() []sessions.Scope { return a.settings.Limits.Scopes(a.token, t) },
 	}}
+	j.Scopes = j.scopes
+	return j
 }
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {

@@ -6,6 +6,7 @@ import (
 	"parley/agent"
 	"parley/agent/prompt"
 	"parley/channels"
+	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 	"parley/llm"
@@ -53,6 +54,10 @@ type Agent struct {
 	MaxTokens    int
 	Window       int  // tokens; 0: as the catalogue knows the model
 	SeesPictures bool // it is shown pictures
+
+	Middleware    []agent.Middleware // nil: the standard one
+	MaxCost       costs.Amount       // of a person's turn with its sub-agents; 0: no limit
+	MaxTurnTokens int64              // of the model calls of one turn; 0: no limit
 
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout

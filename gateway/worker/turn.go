@@ -65,6 +65,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	w.Observer.TurnRunning(t.Channel, 1)
 	defer w.Observer.TurnRunning(t.Channel, -1)
 
+	j.counted = ag.MaxCost > 0
 	steering := a.newSteering(j)
 	s := newProgress(a, j, cancel, steering)
 	attended := make(chan struct{})
@@ -76,6 +77,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if w.Subagents != nil && set != nil {
 		j.tree = w.Subagents.Tree(subagents.Root{
 			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Slot: &a.slot, Settings: now.Children,
+			MaxCost: ag.MaxCost, Spent: j.Spent,
 		})
 		set = j.tree.Tools()
 	}
@@ -89,6 +91,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		Model: ag.Model, Fallbacks: ag.Fallbacks, System: system, Tools: set,
 		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 		Parameters: ag.Parameters, ToolTimeout: ag.ToolTimeout, ToolOutput: ag.ToolOutput,
+		Middleware: ag.Middleware, MaxCost: ag.MaxCost, MaxTurnTokens: ag.MaxTurnTokens,
 	}
 	if steering != nil {
 		turn.Steering = steering

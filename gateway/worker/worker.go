@@ -47,6 +47,7 @@ type Log interface {
 type Store interface {
 	sessions.Dispatch
 	sessions.Turns
+	sessions.Money
 	Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Delivery(ctx context.Context, id string) (sessions.Delivery, error)

@@ -1,0 +1,30 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	"parley/costs"
+	"parley/gateway/budgets"
+	"parley/sessions"
+)
+
+// scopes returns what the turn is counted for besides its session's tree, with what each
+// may spend. What its sub-agents spend counts there too.
+func (j *journal) scopes() []sessions.Scope {
+	l := j.a.settings.Limits
+	all := l.Scopes(j.a.token, j.t)
+	if l.Turn == 0 && j.counted {
+		all = append(all, budgets.TurnScope(j.t.ID))
+	}
+	return all
+}
+
+// Spent implements [agent.Journal].
+func (j *journal) Spent(ctx context.Context) (costs.Amount, error) {
+	settled, _, err := j.a.w.Store.Spent(ctx, budgets.TurnScope(j.t.ID), j.a.w.Now())
+	if err != nil {
+		return 0, fmt.Errorf("look at what the turn has cost: %w", err)
+	}
+	return settled, nil
+}

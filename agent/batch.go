@@ -27,8 +27,24 @@ type finishedCall struct {
 	message transcript.Message
 	events  []Event
 	status  string
+	kind    tools.Kind    // of its error; "": the tool does not know
 	done    *tools.Result // set by a tool that ends the turn
 	halt    bool          // a person said no: the turn ends
+}
+
+// setKind notes what the tool knows of its error, for when the same call is made again.
+func (f *finishedCall) setKind(err error) {
+	switch {
+	case err == nil:
+		return
+	case tools.KindOf(err) == tools.Permanent:
+		f.kind = tools.Permanent
+	case errors.Is(err, tools.ErrTransient):
+		f.kind = tools.Transient
+	}
+	res := f.message.Parts[0].(transcript.ToolResult) //nolint:forcetypeassert // made by finishCall
+	res.Kind = string(f.kind)
+	f.message.Parts[0] = res
 }
 
 func callMessages(fs []finishedCall) []transcript.Message {
@@ -115,7 +131,7 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 			return nil, fmt.Errorf("store result of tool %s: %w", rest[0].Name, err)
 		}
 		if rest[0].index < maxCalls {
-			b.failures.note(rest[0].ToolCall, f.status != StatusOK)
+			b.failures.note(rest[0].ToolCall, f.status != StatusOK, f.kind)
 		}
 		for _, e := range f.events {
 			r.emit(e)

@@ -115,10 +115,7 @@ func (r *toolRunner) refusal(b batch, c call, args tools.Arguments, decoding err
 	if why := r.invalidReason(c, args, decoding); why != "" {
 		return why
 	}
-	if b.failures.isExhausted(c.ToolCall) {
-		return fmt.Sprintf("Error: this exact call failed %d times in a row and was not run again; change the arguments or try another way", maxFailures)
-	}
-	return ""
+	return b.failures.refusal(c.ToolCall)
 }
 
 // invalidReason returns what the model reads about a call that cannot run, whatever calls
@@ -212,6 +209,7 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 		said.Content = tools.Truncate(r.toolError(c, res.Content, err), r.ToolOutput)
 	}
 	f := r.finishCall(b.step, c, said, status, err != nil)
+	f.setKind(err)
 	f.events[0].Took = took
 	if err == nil && res.Done {
 		f.done = &res
@@ -242,6 +240,9 @@ func (r *take) toolError(c call, content string, err error) string {
 	}
 	if content != "" {
 		text += "\n\n" + content
+	}
+	if errors.Is(err, tools.ErrTransient) {
+		text += tools.TransientHint
 	}
 	return text
 }

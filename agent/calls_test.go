@@ -308,6 +308,57 @@ func TestTheSameFailingCallIsNotRunAThirdTime(t *testing.T) {
 	wantResult(t, r.journal.results()[2], "c", "failed 2 times in a row and was not run again", true)
 }
 
+// F24: what a tool knows of its error decides how often the same call is made, also after
+// another worker has taken the turn over, and what the model reads.
+func TestTheKindOfAnErrorDecidesHowOftenItIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[tools.Kind]struct {
+		ran  int64
+		want string // of the first result
+		last string
+	}{
+		tools.Permanent: {1, "Error: no such thing", "failed, would fail in the same way, and was not run again"},
+		tools.Transient: {4, "Error: no such thing\n\nThe same call may succeed if it is made again.", "failed 4 times in a row"},
+		"":              {2, "Error: no such thing", "failed 2 times in a row"},
+	} {
+		var ran atomic.Int64
+		fail := func(context.Context, input, tools.Call) (tools.Result, error) {
+			if kind == "" {
+				return tools.Result{}, errors.New("no such thing")
+			}
+			return tools.Result{}, tools.Errorf(kind, "no such thing")
+		}
+		same := calls(llmtest.Call{ID: "c", Name: "fail", Input: `{"text":"x"}`})
+		r := newRig(t, setOf(t, tool(t, "fail", tools.Read, counted(&ran, fail))), same, same, same, same, same, text("I give up"))
+		r.run(t, t.Context())
+		rs := r.journal.results()
+		wantResult(t, rs[4], "c", c.last, true)
+		if ran.Load() != c.ran || rs[0].Content != c.want || rs[0].Kind != string(kind) {
+			t.Errorf("%q: ran %d times; %+v", kind, ran.Load(), rs[0])
+		}
+	}
+}
+
+// F24: a message that joins the turn may have changed what made a call fail for good.
+func TestACallThatFailedForGoodIsTriedAgainWhenAPersonSaidMore(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int64
+	fail := func(context.Context, input, tools.Call) (tools.Result, error) {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "no such file")
+	}
+	same := calls(llmtest.Call{ID: "c", Name: "fail", Input: `{"text":"x"}`})
+	r := newRig(t, setOf(t, tool(t, "fail", tools.Read, counted(&ran, fail))), same, same, text("I give up"))
+	r.journal.onOp = func(op string) {
+		if op == "messages" && len(r.journal.results()) == 1 {
+			r.journal.add([]transcript.Message{{ID: "u2", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "here it is"}}}})
+		}
+	}
+	r.run(t, t.Context())
+	if ran.Load() != 2 {
+		t.Errorf("ran %d times", ran.Load())
+	}
+}
+
 func TestCallsWithoutIdsOfTheirOwnGetThem(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)),

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,26 +136,63 @@ func dedupeCallIDs(m transcript.Message, id string) transcript.Message {
 }
 
 // failures counts how often in a row the same call failed. Any success in
-// between starts the count anew: something may have changed. (2.7.1) It also
-// counts the bytes of all results of the turn.
+// between starts the count anew: something may have changed; so does a message of a person.
+// (2.7.1) It also counts the bytes of all results of the turn.
 type failures struct {
-	row   map[string]int
+	row   map[string]failedRow
 	bytes int
 }
 
-// maxFailures of the same call in a row, then it is not run again.
-const maxFailures = 2
+// failedRow is a call that failed so many times in a row.
+type failedRow struct {
+	times     int
+	weight    int // of all of them
+	permanent bool
+}
 
-func (f *failures) note(c transcript.ToolCall, failed bool) {
+// Failures of the same call in a row that weigh maxFailures are the last: it is not run
+// again. One of which its tool says that the same call cannot succeed is enough; one of which
+// it says that it may counts half. (F24)
+const (
+	maxFailures     = 4
+	failureWeight   = maxFailures / 2
+	transientWeight = 1
+)
+
+func failureKey(c transcript.ToolCall) string { return c.Name + "\x00" + c.Input }
+
+func (f *failures) note(c transcript.ToolCall, failed bool, kind tools.Kind) {
 	if !failed {
 		clear(f.row)
 		return
 	}
-	f.row[c.Name+"\x00"+c.Input]++
+	r := f.row[failureKey(c)]
+	if r.weight >= maxFailures { // it did not run
+		return
+	}
+	r.times++
+	switch kind {
+	case tools.Permanent:
+		r.weight, r.permanent = maxFailures, true
+	case tools.Transient:
+		r.weight += transientWeight
+	default:
+		r.weight += failureWeight
+	}
+	f.row[failureKey(c)] = r
 }
 
-func (f *failures) isExhausted(c transcript.ToolCall) bool {
-	return f.row[c.Name+"\x00"+c.Input] >= maxFailures
+// refusal returns what the model reads about a call that failed too often; "" when it may
+// run.
+func (f *failures) refusal(c transcript.ToolCall) string {
+	switch r := f.row[failureKey(c)]; {
+	case r.weight < maxFailures:
+		return ""
+	case r.permanent:
+		return "Error: this exact call failed, would fail in the same way, and was not run again; change the arguments or try another way"
+	default:
+		return fmt.Sprintf("Error: this exact call failed %d times in a row and was not run again; change the arguments or try another way", r.times)
+	}
 }
 
 // maxResults is the most bytes that the tools of one turn give to the model; that
@@ -182,9 +220,12 @@ func (f *failures) truncate(c *finishedCall) {
 
 // countFailures counts in the turn's part of the history.
 func countFailures(history []transcript.Message, turn string) *failures {
-	f := &failures{row: map[string]int{}}
+	f := &failures{row: map[string]failedRow{}}
 	open := map[string]transcript.ToolCall{}
 	for _, m := range turnPart(history, turn) {
+		if m.Role == transcript.User { // who may have changed something
+			clear(f.row)
+		}
 		if m.Role == transcript.Assistant {
 			clear(open)
 			if _, own := stepOf(turn, m.ID); own {
@@ -197,7 +238,7 @@ func countFailures(history []transcript.Message, turn string) *failures {
 		for _, p := range m.Parts {
 			if res, ok := p.(transcript.ToolResult); ok {
 				if c, ok := open[res.ToolCallID]; ok {
-					f.note(c, res.IsError)
+					f.note(c, res.IsError, tools.Kind(res.Kind))
 					f.bytes += len(res.Content)
 				}
 			}

@@ -96,10 +96,22 @@ func (g recordedTool) Run(ctx context.Context, c tools.Call) (tools.Result, erro
 		}
 		return tools.Result{Content: was.Content, Metadata: was.Metadata}, nil
 	case isError:
-		return tools.Result{Metadata: was.Metadata}, errors.New(text) //nolint:err113 // as it was
+		return tools.Result{Metadata: was.Metadata}, errorAgain(was, text)
 	}
 	g.s.cancel(ctx, c.Turn) // only the end of a turn words a result so
 	return tools.Result{}, context.Cause(ctx)
+}
+
+// errorAgain returns the error that gave a recorded result, of the same kind. Where the
+// result was cut it has no hint, and gets none.
+func errorAgain(was transcript.ToolResult, text string) error {
+	if rest, ok := strings.CutSuffix(text, tools.TransientHint); ok {
+		return tools.Errorf(tools.Transient, "%s", rest)
+	}
+	if tools.Kind(was.Kind) == tools.Permanent {
+		return tools.Errorf(tools.Permanent, "%s", text)
+	}
+	return errors.New(text) //nolint:err113 // as it was
 }
 
 // sendFile queues the file that a call sent, for the answer's place. Its content is

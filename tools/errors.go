@@ -29,11 +29,15 @@ var ErrUnfinished = errors.New("the tool's work is not finished")
 // learn.
 func Errorf(k Kind, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	if k != Permanent {
-		return err
+	mark := ErrTransient
+	if k == Permanent {
+		mark = ErrPermanent
 	}
-	return permanentError{err}
+	return markedError{err, mark}
 }
+
+// TransientHint follows the text of an error of which its tool said that it is transient.
+const TransientHint = "\n\nThe same call may succeed if it is made again."
 
 // KindOf tells the kind of a tool's error: Permanent when it is or wraps
 // ErrPermanent, else Transient.
@@ -44,7 +48,11 @@ func KindOf(err error) Kind {
 	return Transient
 }
 
-type permanentError struct{ error }
+// markedError is an error of a kind.
+type markedError struct {
+	error
+	mark error
+}
 
-func (p permanentError) Unwrap() error        { return p.error }
-func (p permanentError) Is(target error) bool { return target == ErrPermanent }
+func (m markedError) Unwrap() error        { return m.error }
+func (m markedError) Is(target error) bool { return target == m.mark }

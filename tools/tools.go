@@ -77,6 +77,10 @@ type Verdict struct {
 // cannot tell must deny.
 type Gate func(ctx context.Context, t Tool, c Call) (Verdict, error)
 
-// ErrPermanent marks a tool's error as one that trying again cannot mend;
-// every other error counts as transient. (F24)
-var ErrPermanent = errors.New("permanent")
+// ErrPermanent marks a tool's error as one that trying again cannot mend, ErrTransient as
+// one of which the tool knows that trying again may; every other error counts as transient,
+// too, but the model is not encouraged to try. (F24)
+var (
+	ErrPermanent = errors.New("permanent")
+	ErrTransient = errors.New("transient")
+)

@@ -81,6 +81,9 @@ type ToolResult struct {
 	Content    string `json:"content"`
 	Metadata   string `json:"metadata,omitempty"`
 	IsError    bool   `json:"is_error"`
+	// Kind says of an error whether the same call may succeed later, where its tool knows
+	// that: transient or permanent. Not for the model.
+	Kind string `json:"kind,omitempty"`
 	// View is how many bytes of Content requests hold; 0: all.
 	View int `json:"view,omitempty"`
 }

@@ -72,6 +72,12 @@ type Turn struct {
 	Channel   string        // instance name, a label
 	Workspace string        // the session's own folder
 
+	// Of a sub-agent's turn: the person's turn above it, the turn that started it, and how
+	// far below the first it is.
+	Root   string
+	Parent string
+	Depth  int
+
 	Model     llm.Model
 	System    []llm.SystemBlock
 	Tools     *tools.Set
@@ -126,55 +132,6 @@ type Outcome struct {
 func (o Outcome) BudgetError() *costs.BudgetError {
 	refused, _ := errors.AsType[*costs.BudgetError](o.Err)
 	return refused
-}
-
-// EventType names what happens during a turn. (W01, 2.4)
-type EventType string
-
-// What happens during a turn, in this order for each model call.
-const (
-	TextDelta      EventType = "text_delta"      // a piece of the answer as it streams
-	ReasoningDelta EventType = "reasoning_delta" // a piece of the thinking
-	Reasoning      EventType = "reasoning"
-	TextDone       EventType = "text" // text that came beside tool calls
-	StepStart      EventType = "step_start"
-	ToolCalled     EventType = "tool_call"
-	ToolProgress   EventType = "tool_progress"
-	ToolResulted   EventType = "tool_result"
-	StepComplete   EventType = "step_complete"
-	FinalResponse  EventType = "final"
-	ModelCalled    EventType = "model_call"   // one attempt ended: Call is filled
-	Retrying       EventType = "llm_retry"    // Wait says how long
-	FellBack       EventType = "llm_fallback" // another model is asked: Fallback says which
-	Compacting     EventType = "compacting"   // a summary is asked for: Overlay is the plan
-	Compacted      EventType = "compacted"    // later requests hold less, or a summary failed: Overlay says which
-	Interrupted    EventType = "interrupted"  // what the step said so far is void: it is asked anew
-	Problem        EventType = "error"
-)
-
-// Event is one thing that happened. Seq grows by one from 1 within a Run.
-type Event struct {
-	Seq     uint64
-	At      time.Time
-	Turn    string
-	Session sessionkeys.SessionID
-	Step    int
-	Type    EventType
-
-	Text   string // deltas, texts, progress, messages of problems
-	CallID string // tool calls
-	Tool   string
-	Args   string // ToolCalled: canonical JSON, or {"_raw":…} of what does not parse (F10)
-	Result *tools.Result
-	Status string        // StepComplete and ToolResulted: ok, error, timeout, denied or cancelled
-	Took   time.Duration // ToolResulted: how long
-	Wait   time.Duration // Retrying
-	Err    error         // Problem, Retrying
-	Call   *CallReport   // ModelCalled
-
-	Fallback *FallbackReport // FellBack
-
-	Overlay *transcript.Overlay // Compacting, Compacted
 }
 
 // CallReport is one attempt of a model call, for metrics.

@@ -226,12 +226,12 @@ func (r *toolRunner) mayRunParallel(step int, c call) bool {
 func (r *toolRunner) skippedResults(step int, calls []call, text string, isError bool) []finishedCall {
 	fs := make([]finishedCall, len(calls))
 	for i, c := range calls {
-		_, args, _ := r.arguments(c)
+		decoded, args, _ := r.arguments(c)
 		res := tools.Result{Content: text}
 		fs[i] = r.finishCall(step, c, res, StatusCancelled, isError)
 		fs[i].events = append([]Event{
 			{Type: StepStart, Step: step, CallID: c.ID, Tool: c.Name},
-			{Type: ToolCalled, Step: step, CallID: c.ID, Tool: c.Name, Args: args},
+			r.announcedCall(step, c, decoded, args),
 		}, fs[i].events...)
 	}
 	return fs

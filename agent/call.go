@@ -22,7 +22,7 @@ import (
 func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*preparedCall, error) {
 	r.emit(Event{Type: StepStart, Step: b.step, CallID: c.ID, Tool: c.Name})
 	args, shown, err := r.arguments(c)
-	r.emit(Event{Type: ToolCalled, Step: b.step, CallID: c.ID, Tool: c.Name, Args: shown})
+	r.emit(r.announcedCall(b.step, c, args, shown))
 	if refusal := r.refusal(b, c, args, err); refusal != "" {
 		return &preparedCall{ready: r.refuseCall(b, c, refusal, StatusError)}, nil
 	}
@@ -58,6 +58,20 @@ func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*prepare
 	do := admit(ctx, tool, in)
 	return &preparedCall{rerunnable: again, run: func(ctx context.Context) (*finishedCall, error) { return r.invoke(ctx, b, c, tool, in, do) }}, nil
 }
+
+// announcedCall returns the event that says what is about to run. (F18)
+func (r *toolRunner) announcedCall(step int, c call, args tools.Arguments, shown string) Event {
+	e := Event{Type: ToolCalled, Step: step, CallID: c.ID, Tool: c.Name, Args: shown}
+	a := r.turn.Tools.Announcement(c.Name)
+	e.Doing = a.Doing
+	if a.Of != "" {
+		e.Of = tools.Truncate(r.Redact(args.Text(a.Of)), maxAnnounced)
+	}
+	return e
+}
+
+// maxAnnounced bounds what of an argument is announced, in bytes.
+const maxAnnounced = 4 << 10
 
 // toolFunc is what a call does.
 type toolFunc func(ctx context.Context, in tools.Call) (tools.Result, error)

@@ -222,7 +222,7 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.log = r.log.With("session", t.Session, "turn", t.ID)
-	r.out = &events{turn: t.ID, session: t.Session, now: r.Now, to: emit}
+	r.out = &events{head: t.Head(), now: r.Now, to: emit}
 	asks := &requester{r}
 	return &run{r, asks, &toolRunner{r}, &transcriber{r}, &compactor{requester: asks}}
 }

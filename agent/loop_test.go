@@ -181,6 +181,9 @@ func TestEventsComeInTheirOrder(t *testing.T) {
 	var streamed strings.Builder
 	calls := 0
 	for i, e := range r.events {
+		if e.Root != "t1" || e.Parent != "" || e.Depth != 0 {
+			t.Errorf("event %d belongs to %q, %q, %d", i, e.Root, e.Parent, e.Depth)
+		}
 		if e.Seq != uint64(i+1) || e.Turn != "t1" || e.Session != "s1" || e.At.IsZero() || e.Step < 1 || e.Step > 2 {
 			t.Errorf("event %d: %+v", i, e)
 		}
@@ -261,5 +264,50 @@ func TestMessagesThatJoinTheTurnReachTheNextCall(t *testing.T) {
 	r.run(t, t.Context())
 	if q := r.lastRequest().Messages; q[len(q)-1].Text() != "and this" {
 		t.Errorf("%+v", q)
+	}
+}
+
+// F18, 2.4: what is about to run is said before it runs, in the tool's words, without secrets.
+func TestACallIsAnnouncedInTheWordsOfItsTool(t *testing.T) {
+	t.Parallel()
+	said := false
+	var r *fixture
+	look, err := tools.New("look", "looks", nil, func(_ context.Context, in input, _ tools.Call) (tools.Result, error) {
+		said = slices.ContainsFunc(r.events, func(e agent.Event) bool { return e.Type == agent.ToolCalled })
+		return tools.Result{Content: in.Text}, nil
+	}, tools.Announcement{Doing: "Looking at", Of: "text"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = newRig(t, setOf(t, look, tool(t, "echo", tools.Read, echo)),
+		calls(llmtest.Call{ID: "c1", Name: "look", Input: `{"text":"hunter2 here"}`}, llmtest.Call{ID: "c2", Name: "echo", Input: `{"text":"x"}`}, llmtest.Call{ID: "c3", Name: "gone"}), text("ok"))
+	r.loop.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
+	r.run(t, t.Context())
+	var got []string
+	for _, e := range r.events {
+		if e.Type == agent.ToolCalled {
+			got = append(got, strings.Join([]string{e.Tool, e.Doing, e.Of, e.Args}, "|"))
+		}
+	}
+	if diff := cmp.Diff([]string{`look|Looking at|*** here|{"text":"*** here"}`, `echo|||{"text":"x"}`, "gone|||{}"}, got); diff != "" || !said {
+		t.Errorf("said before it ran: %v (-want +got)\n%s", said, diff)
+	}
+}
+
+// W04
+func TestEachTypeOfEventsIsOfAFamily(t *testing.T) {
+	t.Parallel()
+	for f, types := range map[agent.Family][]agent.EventType{
+		agent.TaskFamily:    {agent.FinalResponse, agent.Compacting, agent.Compacted, agent.Interrupted, agent.SubagentSpawned, agent.SubagentEnded},
+		agent.ModelFamily:   {agent.TextDelta, agent.ReasoningDelta, agent.Reasoning, agent.TextDone},
+		agent.ToolFamily:    {agent.StepStart, agent.ToolCalled, agent.ToolProgress, agent.ToolResulted, agent.StepComplete},
+		agent.MetricsFamily: {agent.ModelCalled},
+		agent.WarningFamily: {agent.Retrying, agent.FellBack, agent.Problem},
+	} {
+		for _, typ := range types {
+			if typ.Family() != f {
+				t.Errorf("%s is of %s, want %s", typ, typ.Family(), f)
+			}
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 type job struct {
 	turn    string
 	text    string
+	call    string        // that asked for it, as the provider names it
 	timeout time.Duration // 0: what the child's row says
 	// create makes the child, once there is a slot for it; nil: it is there.
 	create func(ctx context.Context) (sessions.Session, error)
@@ -112,13 +113,17 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	}}
 	loop := m.tree.Loop
 	loop.Journal = log
-	faultpoint.Hit("subagents.open.after")
-	out, err := loop.Run(ctx, agent.Turn{
+	turn := agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
+		Root: root.Turn.ID, Parent: m.turn, Depth: child.Depth,
 		Model: who.Model, Fallbacks: who.Fallbacks, System: who.Prompt.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
 		Middleware: who.Middleware, MaxCost: root.MaxCost, MaxTurnTokens: who.MaxTurnTokens,
-	}, kid.observe)
+	}
+	events := kid.newEvents(turn)
+	events.emit(agent.Event{Type: agent.SubagentSpawned, CallID: j.call, Text: j.label(child)})
+	faultpoint.Hit("subagents.open.after")
+	out, err := loop.Run(ctx, turn, events.observe)
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {
 		// What made it panic is not the parent's fault, nor its other children's.
 		out = agent.Outcome{Finish: transcript.Failed, Text: "The sub-agent crashed.", Err: err}
@@ -141,6 +146,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	if t, err = r.o.Store.Turn(c, t.ID); err != nil {
 		return t, unfinishedError("read the sub-agent's turn", err)
 	}
+	events.emit(agent.Event{Type: agent.SubagentEnded, CallID: j.call, Status: statusText(t.Outcome)})
 	r.notifyWatcher(c, t)
 	return t, nil
 }
@@ -199,12 +205,4 @@ func (m *turnNode) scopes() []sessions.Scope {
 		all = append(all, l.scope())
 	}
 	return all
-}
-
-// observe takes the events of a child's turn. Its text is never a preview.
-func (m *turnNode) observe(e agent.Event) {
-	agent.Measure(m.tree.runner.o.Observer, costs.Subagent, e)
-	if e.Type == agent.ModelCalled {
-		m.tree.counts.charge(e.Call.Entry.Amount)
-	}
 }

@@ -62,6 +62,13 @@ type fixture struct {
 
 	mu     sync.Mutex
 	counts map[string]int
+	events []agent.Event // of children
+}
+
+func (r *fixture) observe(e agent.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
 }
 
 // seat is the only place there is.
@@ -250,7 +257,7 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	r.seat.place <- struct{}{}
 	return runner.Tree(subagents.Root{
 		Turn: r.turn, Key: r.mailbox.Key, Fence: r.mailbox.Fence(), Workspace: r.space, Tools: r.set,
-		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat,
+		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat, Observe: r.observe,
 	})
 }
 

@@ -20,6 +20,7 @@ var (
 	_ tools.Resumable = sendTool{}
 	_ tools.Timed     = sendTool{}
 	_ tools.Checker   = sendTool{}
+	_ tools.Announcer = sendTool{}
 )
 
 const sendText = "Ask a sub-agent of yours, by its child_session, something more: it goes on where it ended, with all it remembers. Returns as sessions_spawn."
@@ -36,6 +37,11 @@ func (sendTool) Definition() llm.Definition {
 func (sendTool) Category(tools.Call) tools.Category { return tools.Write }
 func (sendTool) Resumable() bool                    { return true }
 func (sendTool) Timeout(tools.Call) time.Duration   { return -1 } // it keeps its own
+
+// Announcement implements [tools.Announcer].
+func (sendTool) Announcement() tools.Announcement {
+	return tools.Announcement{Doing: "Asking a sub-agent again"}
+}
 
 type sendInput struct {
 	Session string `json:"session"`
@@ -73,7 +79,7 @@ func (s sendTool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	res, err := s.m.runJob(ctx, child, job{
-		turn: sessionkeys.NestedTurn(child.ID, c.Turn, c.Step, c.ID),
+		turn: sessionkeys.NestedTurn(child.ID, c.Turn, c.Step, c.ID), call: c.ID,
 		text: in.Message, timeout: time.Duration(in.Timeout) * time.Second,
 	})
 	return res, s.m.tree.runner.countIfBusy(err)

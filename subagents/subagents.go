@@ -143,6 +143,9 @@ type Root struct {
 	// Spent returns what it has cost; 0: no limit.
 	MaxCost costs.Amount
 	Spent   func(ctx context.Context) (costs.Amount, error)
+	// Observe, if set, receives what happens in the turns below, from several goroutines at
+	// once. It must not block for long.
+	Observe func(agent.Event)
 }
 
 // TurnTree is a person's turn and all that is spawned below it.

@@ -39,6 +39,19 @@ type Resumable interface {
 	Resumable() bool
 }
 
+// Announcer is what a tool implements that has words for people about what its calls do.
+type Announcer interface {
+	Announcement() Announcement
+}
+
+// Announcement says to people what a call does, as "Reading" and "path": Doing is the
+// beginning of a sentence, Of the argument that names what it is done to; either may be
+// empty. The argument's value is the model's.
+type Announcement struct {
+	Doing string
+	Of    string
+}
+
 // Aliased is what a tool implements that also answers to other names. They are
 // accepted wherever its own name is and never shown. A tool of that very name
 // goes before.

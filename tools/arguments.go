@@ -84,6 +84,22 @@ func (a Arguments) String() string {
 	return a.text
 }
 
+// Text returns the field of that name as a text; "" where there is none.
+func (a Arguments) Text(field string) string {
+	switch v := a.fields[field].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	default:
+		s, err := encode(v)
+		if err != nil {
+			return "" // decoded from JSON, it always can
+		}
+		return s
+	}
+}
+
 func (a Arguments) object() map[string]any {
 	if a.fields == nil {
 		return map[string]any{}

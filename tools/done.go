@@ -21,5 +21,5 @@ type doneInput struct {
 func NewDone() (Tool, error) {
 	return New(DoneName, aboutDone, nil, func(_ context.Context, in doneInput, _ Call) (Result, error) {
 		return Result{Content: strings.TrimSpace(in.Message), Done: true}, nil
-	})
+	}, Announcement{Doing: "Finishing"})
 }

@@ -34,7 +34,9 @@ import (
 //
 // It is an error when In is no struct, holds what JSON cannot, or the name is
 // not one that all providers take.
-func New[In any](name, doc string, cat func(In) Category, run func(ctx context.Context, in In, c Call) (Result, error)) (Tool, error) {
+//
+// An announcement, of which there is one at most, makes the tool an [Announcer].
+func New[In any](name, doc string, cat func(In) Category, run func(ctx context.Context, in In, c Call) (Result, error), says ...Announcement) (Tool, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -63,12 +65,19 @@ func New[In any](name, doc string, cat func(In) Category, run func(ctx context.C
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", name, err)
 	}
-	return &typedTool[In]{
+	made := &typedTool[In]{
 		def:    llm.Definition{Name: name, Description: strings.TrimSpace(doc), Schema: text},
 		schema: checked,
 		cat:    cat,
 		run:    run,
-	}, nil
+	}
+	if len(says) > 0 {
+		made.says = says[0]
+		if of := made.says.Of; of != "" && s.Properties[of] == nil {
+			return nil, fmt.Errorf("tool %s: there is no parameter %q to announce", name, of)
+		}
+	}
+	return made, nil
 }
 
 type typedTool[In any] struct {
@@ -76,9 +85,13 @@ type typedTool[In any] struct {
 	schema *Schema
 	cat    func(In) Category
 	run    func(context.Context, In, Call) (Result, error)
+	says   Announcement
 }
 
 func (t *typedTool[In]) Definition() llm.Definition { return t.def }
+
+// Announcement implements [Announcer].
+func (t *typedTool[In]) Announcement() Announcement { return t.says }
 
 func (t *typedTool[In]) Category(c Call) Category {
 	if t.cat == nil {

@@ -24,6 +24,7 @@ type member struct {
 	tool   Tool
 	def    llm.Definition
 	schema *Schema
+	says   Announcement
 }
 
 // NewSet makes a set of ts in the order given. Names must be unique and fit
@@ -45,7 +46,7 @@ func NewSet(ts ...Tool) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", def.Name, err)
 		}
-		all = append(all, member{t, def, schema})
+		all = append(all, member{t, def, schema, announcementOf(t)})
 	}
 	return setOf(all), nil
 }
@@ -114,6 +115,26 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 		return nil, false
 	}
 	return s.tools[i].tool, true
+}
+
+// Announcement returns the words for people of the tool of that name, or of one of its
+// other names; zero when it has none.
+func (s *Set) Announcement(name string) Announcement {
+	if s.Len() == 0 {
+		return Announcement{}
+	}
+	i, ok := s.index[name]
+	if !ok {
+		return Announcement{}
+	}
+	return s.tools[i].says
+}
+
+func announcementOf(t Tool) Announcement {
+	if a, ok := t.(Announcer); ok {
+		return a.Announcement()
+	}
+	return Announcement{}
 }
 
 // Checker is what a tool may do besides its schema to refuse arguments, before

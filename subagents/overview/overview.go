@@ -151,23 +151,23 @@ func New(o Options) ([]tools.Tool, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &inspector{o}
-	status, err := tools.New("session_status", statusDoc, nil, l.status)
+	status, err := tools.New("session_status", statusDoc, nil, l.status, tools.Announcement{Doing: "Looking at this conversation"})
 	if err != nil {
 		return nil, err
 	}
-	agents, err := tools.New("agents_list", agentsDoc, nil, l.agents)
+	agents, err := tools.New("agents_list", agentsDoc, nil, l.agents, tools.Announcement{Doing: "Looking up the agents"})
 	if err != nil {
 		return nil, err
 	}
-	list, err := tools.New("sessions_list", listDoc, nil, l.list)
+	list, err := tools.New("sessions_list", listDoc, nil, l.list, tools.Announcement{Doing: "Looking up the sub-agents"})
 	if err != nil {
 		return nil, err
 	}
-	history, err := tools.New("sessions_history", historyDoc, nil, l.history)
+	history, err := tools.New("sessions_history", historyDoc, nil, l.history, tools.Announcement{Doing: "Reading a conversation", Of: "session"})
 	if err != nil {
 		return nil, err
 	}
-	output, err := tools.New(OutputName, outputDoc, nil, l.output)
+	output, err := tools.New(OutputName, outputDoc, nil, l.output, tools.Announcement{Doing: "Reading an earlier output"})
 	if err != nil {
 		return nil, err
 	}

@@ -52,13 +52,13 @@ func New(c Config) ([]tools.Tool, error) {
 		return nil, err
 	}
 	r := reader{b, cmp.Or(c.MaxBytes, DefaultMaxBytes)}
-	read, err := tools.New("read_file", readDoc, nil, r.read)
+	read, err := tools.New("read_file", readDoc, nil, r.read, tools.Announcement{Doing: "Reading", Of: "path"})
 	if err != nil {
 		return nil, err
 	}
 	list, err := tools.New("list_directory", listDoc, nil, func(ctx context.Context, in listInput, c tools.Call) (tools.Result, error) {
 		return b.list(ctx, in, c.Workspace)
-	})
+	}, tools.Announcement{Doing: "Listing the files", Of: "path"})
 	if err != nil {
 		return nil, err
 	}

@@ -38,15 +38,15 @@ func NewSearchTools(c Config) ([]tools.Tool, error) {
 		return nil, err
 	}
 	s := searcher{reader{b, cmp.Or(c.MaxBytes, DefaultMaxBytes)}, cmp.Or(c.SearchTime, DefaultSearchTime)}
-	glob, err := tools.New("glob", globDoc, nil, s.glob)
+	glob, err := tools.New("glob", globDoc, nil, s.glob, tools.Announcement{Doing: "Looking for files", Of: "pattern"})
 	if err != nil {
 		return nil, err
 	}
-	grep, err := tools.New("grep", grepDoc, nil, s.grep)
+	grep, err := tools.New("grep", grepDoc, nil, s.grep, tools.Announcement{Doing: "Searching the files for", Of: "pattern"})
 	if err != nil {
 		return nil, err
 	}
-	view, err := tools.New("view", viewDoc, nil, s.view)
+	view, err := tools.New("view", viewDoc, nil, s.view, tools.Announcement{Doing: "Reading", Of: "path"})
 	if err != nil {
 		return nil, err
 	}

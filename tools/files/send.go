@@ -110,7 +110,7 @@ func (s *Sender) bind(chat Chat, sent int) (tools.Tool, error) {
 			sent++
 		}
 		return res, err
-	})
+	}, announceSend)
 	return sendTool{t}, err
 }
 
@@ -120,9 +120,14 @@ type sendTool struct{ tools.Tool }
 var (
 	_ tools.Resumable = sendTool{}
 	_ tools.Checker   = sendTool{}
+	_ tools.Announcer = sendTool{}
 )
 
 func (sendTool) Resumable() bool { return true }
+
+var announceSend = tools.Announcement{Doing: "Sending", Of: "path"}
+
+func (sendTool) Announcement() tools.Announcement { return announceSend }
 
 // Check implements [tools.Checker].
 func (s sendTool) Check(a tools.Arguments) error {

@@ -47,15 +47,15 @@ func NewWriteTools(c Config) ([]tools.Tool, error) {
 	for _, name := range c.Trusted {
 		w.sensitiveNames = append(w.sensitiveNames, foldName(name))
 	}
-	write, err := tools.New("write_file", writeDoc, alwaysWrite[writeInput], w.write)
+	write, err := tools.New("write_file", writeDoc, alwaysWrite[writeInput], w.write, tools.Announcement{Doing: "Writing", Of: "path"})
 	if err != nil {
 		return nil, err
 	}
-	edit, err := tools.New("edit_file", editDoc, alwaysWrite[editInput], w.edit)
+	edit, err := tools.New("edit_file", editDoc, alwaysWrite[editInput], w.edit, tools.Announcement{Doing: "Editing", Of: "path"})
 	if err != nil {
 		return nil, err
 	}
-	remove, err := tools.New("delete_file", deleteDoc, alwaysWrite[deleteInput], w.remove)
+	remove, err := tools.New("delete_file", deleteDoc, alwaysWrite[deleteInput], w.remove, tools.Announcement{Doing: "Deleting", Of: "path"})
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +82,7 @@ type judgedTool struct {
 	tools.Tool
 	tools.Checker
 	writer *writer
+	says   tools.Announcement
 }
 
 func (w *writer) judgeByPath(t tools.Tool) (tools.Tool, error) {
@@ -89,8 +90,15 @@ func (w *writer) judgeByPath(t tools.Tool) (tools.Tool, error) {
 	if !ok {
 		return nil, fmt.Errorf("tool %s: does not check its arguments", t.Definition().Name)
 	}
-	return judgedTool{t, c, w}, nil
+	j := judgedTool{Tool: t, Checker: c, writer: w}
+	if a, ok := t.(tools.Announcer); ok {
+		j.says = a.Announcement()
+	}
+	return j, nil
 }
+
+// Announcement implements [tools.Announcer].
+func (j judgedTool) Announcement() tools.Announcement { return j.says }
 
 // Category looks at the text of the path, as Run does. Where links lead is not
 // known before the call; Run refuses a path that another category would suit.

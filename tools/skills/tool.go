@@ -36,7 +36,7 @@ func Tool(shelf Shelf, of func(agent string) []Skill) (tools.Tool, error) {
 			return readFile(shelf, s, in.Path)
 		}
 		return readInstructions(ctx, shelf, s)
-	})
+	}, tools.Announcement{Doing: "Reading the skill", Of: "name"})
 }
 
 func find(all []Skill, name string) (Skill, error) {

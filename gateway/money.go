@@ -52,6 +52,7 @@ func Prices(cfg settings.Config, parse func(name string, data []byte) (*costs.Ca
 type Unpriced struct {
 	Agent, Model string // no agent: the model makes words of voice notes
 	Fallback     bool   // the agent falls back to it
+	Choice       bool   // people may choose it
 	Ceiling      bool   // they are reckoned by it
 	Refused      bool   // a budget applies, so they are refused
 }
@@ -60,6 +61,9 @@ type Unpriced struct {
 func (u Unpriced) ConfigPath() string {
 	if u.Agent == "" {
 		return "transcription"
+	}
+	if u.Choice {
+		return "agents." + u.Agent + ".choices"
 	}
 	if u.Fallback {
 		return "agents." + u.Agent + ".fallbacks"
@@ -81,7 +85,9 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 	limits, err := limitsOf(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		a := c.Agents[name]
-		for i, asked := range append([]string{a.Model}, a.Fallbacks...) {
+		own := append([]string{a.Model}, a.Fallbacks...)
+		chosen := slices.DeleteFunc(slices.Clone(a.Choices), func(model string) bool { return slices.Contains(own, model) })
+		for i, asked := range slices.Concat(own, chosen) {
 			provider, model, splitErr := settings.SplitModel(asked)
 			if splitErr != nil {
 				continue
@@ -90,7 +96,7 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 			if ok && !p.Ceiling {
 				continue
 			}
-			us = append(us, Unpriced{Agent: name, Model: asked, Fallback: i > 0, Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
+			us = append(us, Unpriced{Agent: name, Model: asked, Fallback: i > 0 && i < len(own), Choice: i >= len(own), Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
 		}
 	}
 	provider, model, splitErr := settings.SplitModel(c.Transcription.Model)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"parley/agent"
 	"parley/broker"
 	"parley/gateway/recording"
 	"parley/gateway/worker"
@@ -24,18 +25,11 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 				return recording.Agent{}, false
 			}
 			m, said := e.agents[name].Model, e.said[name]
-			var fallbacks []recording.Fallback
-			for _, f := range e.agents[name].Fallbacks {
-				fallbacks = append(fallbacks, recording.Fallback{
-					Provider: f.Model.Provider(), Model: f.Model.Name(), Family: familiesOf(e.cfg)[f.Model.Provider()],
-					MaxTok: f.MaxTokens, Window: f.Window, Parameters: f.Parameters,
-				})
-			}
 			return recording.Agent{
 				Provider: m.Provider(), Model: m.Name(), Family: familiesOf(e.cfg)[m.Provider()], Prompt: a.Prompt,
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
 				Middleware: a.Middleware, MaxTurnCost: a.MaxTurnCostAmount(), MaxTurnTokens: a.MaxTurnTokens,
-				Parameters: e.agents[name].Parameters, Fallbacks: fallbacks,
+				Parameters: e.agents[name].Parameters, Fallbacks: e.recorded(e.agents[name].Fallbacks), Choices: e.recorded(e.agents[name].Choices),
 				Instructions: said.instructions, Skills: said.skills,
 			}, true
 		},
@@ -44,4 +38,15 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			return recording.Setup{Subagents: cfg.Subagents.Defaults(), Context: cfg.Context}
 		},
 	}
+}
+
+// recorded returns models as a recording has them.
+func (e *edition) recorded(ms []agent.Fallback) (all []recording.Fallback) {
+	for _, f := range ms {
+		all = append(all, recording.Fallback{
+			Provider: f.Model.Provider(), Model: f.Model.Name(), Family: familiesOf(e.cfg)[f.Model.Provider()],
+			MaxTok: f.MaxTokens, Window: f.Window, Parameters: f.Parameters,
+		})
+	}
+	return all
 }

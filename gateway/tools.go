@@ -68,7 +68,7 @@ func (e *edition) builtinTools(store sessions.Store) (*tools.Set, error) {
 	}
 	look, err := overview.New(overview.Options{
 		Store: store, Log: e.log,
-		Model:  func(s sessions.Session) string { return e.cfg.Agents[s.Key.Agent()].Model },
+		Model:  e.commands.SessionModel,
 		Agents: e.startableAgents, ResultBytes: e.resultBytes(),
 		Left: func(ctx context.Context, s sessions.Session, turn string) (string, error) {
 			t, err := store.Turn(ctx, turn)

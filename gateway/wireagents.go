@@ -43,6 +43,9 @@ func (e *edition) wireAgents() error {
 		if err := e.wireFallbacks(name, a); err != nil {
 			return err
 		}
+		if err := e.wireChoices(name, a); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -50,7 +53,6 @@ func (e *edition) wireAgents() error {
 // wireFallbacks opens the models that an agent falls back to.
 func (e *edition) wireFallbacks(name string, a settings.AgentConfig) error {
 	answers := e.agents[name]
-	chain := []ops.ModelName{nameOf(answers.Model)}
 	for i, f := range e.cfg.FallbacksOf(a) {
 		b, err := e.dialer().fallback(a, f)
 		if err != nil {
@@ -58,12 +60,8 @@ func (e *edition) wireFallbacks(name string, a settings.AgentConfig) error {
 		}
 		answers.Fallbacks = append(answers.Fallbacks, b)
 		e.noteModel(b.Model, b.Window)
-		to := nameOf(b.Model)
-		for _, from := range chain {
-			e.sets.Fallbacks = append(e.sets.Fallbacks, [2]ops.ModelName{from, to})
-		}
-		chain = append(chain, to)
 	}
+	e.noteChain(answers)
 	e.agents[name] = answers
 	return nil
 }
@@ -79,17 +77,6 @@ func (e *edition) noteModel(m llm.Model, window int) {
 		e.sets.Models = append(e.sets.Models, n)
 	}
 	e.noteWindow(n, cmp.Or(window, llm.Lookup(m.Name()).Window))
-}
-
-// modelNow names an agent's model, and says so when that is not called at present.
-func (e *edition) modelNow(name string, circuits *llm.Circuits) string {
-	said := e.cfg.Agents[name].Model
-	for _, c := range circuits.Open() {
-		if c.Provider+"/"+c.Model == said {
-			return said + " (does not work at the moment)"
-		}
-	}
-	return said
 }
 
 // retries are the rules for failed calls, by the provider's name.
@@ -114,13 +101,14 @@ func (rs retries) Next(attempt int, elapsed time.Duration, err error) (time.Dura
 	return rs[provider].Next(attempt, elapsed, err)
 }
 
-// ladder is the window of an agent's model, as its turns use it; the zero value: it is
-// not watched.
-func (e *edition) ladder(agent string) pressure.Ladder {
+// ladder is the window of a model, as turns of an agent use it for which that one was
+// chosen; the zero value: it is not watched. (requirements AC02)
+func (e *edition) ladder(agent, model string) pressure.Ladder {
 	a, ok := e.agents[agent]
 	if !ok || e.cfg.Context.Off {
 		return pressure.Ladder{}
 	}
+	a = a.With(model)
 	info := llm.Lookup(a.Model.Name())
 	return e.cfg.Context.Ladder(cmp.Or(a.Window, info.Window), cmp.Or(a.MaxTokens, info.MaxOutput))
 }
@@ -143,7 +131,7 @@ func (e *edition) warnWindows() {
 		if a.Window == 0 && llm.Lookup(a.Model.Name()).Source == "" && !e.cfg.Context.Off {
 			e.log.Warn("model window unknown, assuming 8192 tokens: set agents."+name+".window", "agent", name, "model", e.cfg.Agents[name].Model, "window", llm.DefaultWindow)
 		}
-		for _, f := range a.Fallbacks {
+		for _, f := range append(slices.Clip(a.Fallbacks), chosenOnly(a)...) {
 			if f.Window == 0 && llm.Lookup(f.Model.Name()).Source == "" && !e.cfg.Context.Off {
 				e.log.Warn("model window unknown, assuming 8192 tokens: set window under providers."+f.Model.Provider()+".models",
 					"agent", name, "model", f.Model.Provider()+"/"+f.Model.Name(), "window", llm.DefaultWindow)

@@ -16,7 +16,7 @@ func recordedPrices(r *recording.Recording, current bool) (agent.Prices, error) 
 	families := map[string]string{}
 	for _, a := range r.Header.Setup.Agents {
 		families[a.Provider] = a.Family
-		for _, f := range a.Fallbacks {
+		for _, f := range slices.Concat(a.Fallbacks, a.Choices) {
 			families[f.Provider] = f.Family
 		}
 	}

@@ -150,12 +150,7 @@ func newPlayer(o parts) (*player, error) {
 			continue
 		}
 		a.Model = &model{s: s, provider: setup.Provider, name: setup.Model}
-		for _, f := range setup.Fallbacks {
-			a.Fallbacks = append(a.Fallbacks, agent.Fallback{
-				Model:  &model{s: s, provider: f.Provider, name: f.Model},
-				Window: f.Window, MaxTokens: f.MaxTok, Parameters: f.Parameters, Vision: true, // what it was shown, the recording says
-			})
-		}
+		a.Fallbacks, a.Choices = s.recordedModels(setup.Fallbacks), s.recordedModels(setup.Choices)
 		a.Tools = s.replaceTools(a.Tools)
 		s.prompt[name] = a
 	}
@@ -169,6 +164,17 @@ func newPlayer(o parts) (*player, error) {
 		}
 	}
 	return s, nil
+}
+
+// recordedModels returns models of the setup as they answer in the replay.
+func (s *player) recordedModels(fs []recording.Fallback) (all []agent.Fallback) {
+	for _, f := range fs {
+		all = append(all, agent.Fallback{
+			Model:  &model{s: s, provider: f.Provider, name: f.Model},
+			Window: f.Window, MaxTokens: f.MaxTok, Parameters: f.Parameters, Vision: true, // what it was shown, the recording says
+		})
+	}
+	return all
 }
 
 // newLoop is how turns run.

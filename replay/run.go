@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/preferences"
 	"parley/gateway/recording"
 	"parley/gateway/signals"
 	"parley/gateway/worker"
@@ -59,10 +60,16 @@ func (s *player) prepare(ctx context.Context) error {
 	if err == nil && !got {
 		err = fmt.Errorf("%w: the store is not empty", ErrNotReplayable)
 	}
+	begin := sessions.Command{
+		Seq: first - 1, Event: sessions.InboxID{Channel: "replay", Event: "begin"}, Fresh: s.script.r.Header.Session, At: begins,
+	}
+	if model := s.script.firstChosen(); err == nil && model != "" {
+		var chosen sessions.Record
+		chosen, err = preferences.Choice{Model: model, Session: begin.Fresh}.Record(key.Token(), begins)
+		begin.Records = append(begin.Records, chosen)
+	}
 	if err == nil {
-		_, err = store.Answer(ctx, m.Fence(), sessions.Command{
-			Seq: first - 1, Event: sessions.InboxID{Channel: "replay", Event: "begin"}, Fresh: s.script.r.Header.Session, At: begins,
-		})
+		_, err = store.Answer(ctx, m.Fence(), begin)
 	}
 	if err == nil {
 		err = store.Handover(ctx, m.Fence())

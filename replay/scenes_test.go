@@ -21,6 +21,7 @@ import (
 // scenes are the conversations behind the golden recordings, by their names.
 var scenes = map[string]func(t *testing.T) []byte{
 	"commands":  commands,
+	"chosen":    chosen,
 	"tools":     toolsSideBySide,
 	"skills":    skilled,
 	"subagents": subagents,
@@ -61,12 +62,46 @@ func oldest(t *testing.T, gw *gatewaytest.Running) []byte {
 	return b.Bytes()
 }
 
+// newest is the recording of the conversation that began last.
+func newest(t *testing.T, gw *gatewaytest.Running) []byte {
+	t.Helper()
+	ask := admin.NewClient(gw.AdminSocket())
+	list, err := ask.Sessions(t.Context(), admin.SessionQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := slices.MaxFunc(list.Sessions, func(a, b admin.Session) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	var b bytes.Buffer
+	if err := ask.Export(t.Context(), string(last.ID), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 func commands(t *testing.T) []byte {
 	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Change: quick}).Start()
 	for _, text := range []string{"what is 12*7", "/status", "/cost", "**bold** <b> & _odd_", "/new", "what is 1+1"} {
 		gw.Ask(gatewaytest.Ann, text)
 	}
 	return oldest(t, gw)
+}
+
+// chosen begins with a model that was chosen in an earlier session, and goes back to the
+// agent's own.
+func chosen(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Change: func(c *settings.Config) {
+		quick(c)
+		spare := c.Providers["sim"]
+		spare.Prices = settings.KindAnthropic
+		c.Providers["spare"] = spare
+		a := c.Agents["main"]
+		a.Choices = []string{"spare/claude-haiku-4-5", "spare/claude-sonnet-4-5"}
+		c.Agents["main"] = a
+	}}).Start()
+	for _, text := range []string{"what is 1+1", "/model haiku", "/new", "what is 2*2", "/model 2", "what is 3*3", "/model nonsense", "/model default", "what is 12*7"} {
+		gw.Ask(gatewaytest.Ann, text)
+	}
+	return newest(t, gw)
 }
 
 func toolsSideBySide(t *testing.T) []byte {

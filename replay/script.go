@@ -191,6 +191,26 @@ func (s *script) nextAttempt(id string) *recording.Request {
 	return s.requests[c.String()]
 }
 
+// firstChosen returns the model that was asked first in the root session, as provider/model,
+// if people could choose it in place of the agent's own: a choice may be older than the
+// session. "": it was the agent's own. Later choices are commands of the recording.
+func (s *script) firstChosen() string {
+	setup := s.r.Header.Setup.Agents[s.key.Agent()]
+	for i := range s.r.Requests {
+		q := &s.r.Requests[i]
+		if c, err := costs.ParseCallID(q.ID); err != nil || q.Session != s.r.Header.Session || c.Purpose == costs.Transcription {
+			continue
+		}
+		asked := s.modelOf(q)
+		own := asked == [2]string{setup.Provider, setup.Model}
+		if !own && slices.ContainsFunc(setup.Choices, func(c recording.Fallback) bool { return asked == [2]string{c.Provider, c.Model} }) {
+			return asked[0] + "/" + asked[1]
+		}
+		break
+	}
+	return ""
+}
+
 // modelOf returns which model was asked, provider first.
 func (s *script) modelOf(q *recording.Request) [2]string {
 	f := s.r.Frames[q.Template]

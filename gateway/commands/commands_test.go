@@ -12,6 +12,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
 	"parley/gateway/messages"
+	"parley/gateway/preferences"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
@@ -36,7 +37,7 @@ func desk(t *testing.T) (*commands.Handler, *sqlite.Store, sessionkeys.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &commands.Handler{Store: s, Now: func() time.Time { return now }, Model: func(agent string) string { return "the model of " + agent }}, s, k
+	return &commands.Handler{Store: s, Now: func() time.Time { return now }, Menu: func(agent string) preferences.Menu { return preferences.Menu{Own: "the model of " + agent} }}, s, k
 }
 
 // asker is the one who has the conversation.
@@ -70,7 +71,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 		contains(t, ask(t, d, k, name), "Nothing was said here yet")
 	}
 	contains(t, ask(t, d, k, "help"), "/new", "/stop", "/status", "/cost")
-	contains(t, ask(t, d, k, "nonsense"), "I do not know the command /nonsense: there are /new, /sessions, /resume, /compact, /stop, /status, /cost, /agents and /help.")
+	contains(t, ask(t, d, k, "nonsense"), "I do not know the command /nonsense: there are /new, /sessions, /resume, /compact, /model, /provider, /stop, /status, /cost, /agents and /help.")
 
 	me := sessions.Worker{Name: "w", Nonce: "n"}
 	if err := s.Heartbeat(ctx, me, now.Add(time.Hour)); err != nil {
@@ -176,8 +177,8 @@ func TestAnUnknownCommandIsAnsweredByTheOneThatWasPerhapsMeant(t *testing.T) {
 	d, _, k := desk(t)
 	for name, want := range map[string]string{
 		"stats": "I do not know the command !stats: did you mean !status?", "new-chat": "I do not know the command !new-chat: did you mean !new?",
-		"tmp":                     "I do not know the command !tmp: there are !new, !sessions, !resume, !compact, !stop, !status, !cost, !agents and !help.",
-		strings.Repeat("long", 9): "I do not know that command: there are !new, !sessions, !resume, !compact, !stop, !status, !cost, !agents and !help.",
+		"tmp":                     "I do not know the command !tmp: there are !new, !sessions, !resume, !compact, !model, !provider, !stop, !status, !cost, !agents and !help.",
+		strings.Repeat("long", 9): "I do not know that command: there are !new, !sessions, !resume, !compact, !model, !provider, !stop, !status, !cost, !agents and !help.",
 	} {
 		by := asker(k)
 		by.Sign = "!"

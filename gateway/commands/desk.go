@@ -1,5 +1,6 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /sessions, /help.
+// /status, /cost, /agents, /sessions, /help, and what there is to choose with /model and
+// /provider.
 package commands
 
 import (
@@ -15,6 +16,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/conversations"
 	"parley/gateway/messages"
+	"parley/gateway/preferences"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools"
@@ -35,9 +37,13 @@ type Reader interface {
 // Handler answers commands from what is stored.
 type Handler struct {
 	Store Reader
-	Model func(agent string) string // which model answers for an agent, for showing
-	// Ladder is the window of the agent's model; the zero value: it is not watched.
-	Ladder func(agent string) pressure.Ladder
+	// Menu returns which model answers for an agent, and which others people may choose.
+	Menu func(agent string) preferences.Menu
+	// Works reports whether provider/model is called at present; nil: all are.
+	Works func(model string) bool
+	// Ladder is the window of provider/model as the agent uses it; the zero value: it is not
+	// watched. nil: none is.
+	Ladder func(agent, model string) pressure.Ladder
 	Now    func() time.Time
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
@@ -73,6 +79,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerAgents(ctx, by.Token)
 	case "sessions":
 		return d.answerSessions(ctx, by, sign)
+	case "model", "provider":
+		return d.answerModels(ctx, by, sign, c.Name == "provider")
 	}
 	return unknownText(c.Name, sign), nil
 }
@@ -126,21 +134,25 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 	default:
 		b.WriteString("I am idle.")
 	}
-	if model := d.Model(m.Key.Agent()); model != "" {
-		fmt.Fprintf(&b, "\nModel: %s", model)
+	model, err := d.modelOf(ctx, m.Key.Agent(), token, m)
+	if err != nil {
+		return "", err
+	}
+	if model.model != "" {
+		fmt.Fprintf(&b, "\nModel: %s", model.describe(d))
 	}
 	fmt.Fprintf(&b, "\nThis conversation has %d messages and has cost %s.", s.Messages, s.Subtree.Display())
-	gauge, err := d.contextGauge(ctx, m)
+	gauge, err := d.contextGauge(ctx, m, model.model)
 	return b.String() + gauge, err
 }
 
-// contextGauge says how full the model's window is, and what the last summary freed.
+// contextGauge says how full the window of the model that answers is, and what the last summary freed.
 // (requirements AC04)
-func (d *Handler) contextGauge(ctx context.Context, m sessions.Mailbox) (string, error) {
+func (d *Handler) contextGauge(ctx context.Context, m sessions.Mailbox, model string) (string, error) {
 	if d.Ladder == nil {
 		return "", nil
 	}
-	ladder := d.Ladder(m.Key.Agent())
+	ladder := d.Ladder(m.Key.Agent(), model)
 	if ladder.Window == 0 {
 		return "", nil
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/commands"
 	"parley/gateway/intake"
 	"parley/gateway/policy"
+	"parley/gateway/preferences"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -124,7 +125,7 @@ func (w *world) intake(a policy.Access) *intake.Intake {
 	return &intake.Intake{
 		Settings: intake.Settings{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: a}}},
 		Log:      w, Store: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
-		Commands: &commands.Handler{Store: desk{world: w}, Now: now, Model: func(string) string { return "m" }},
+		Commands: &commands.Handler{Store: desk{world: w}, Now: now, Menu: func(string) preferences.Menu { return preferences.Menu{Own: "m"} }},
 	}
 }
 

@@ -53,6 +53,10 @@ func (c Command) Kind() CommandKind {
 	switch c.Name {
 	case "new", "clear", "compact", "resume":
 		return Queued
+	case "model", "provider":
+		if !c.lists() {
+			return Queued // it holds from the next turn on
+		}
 	case "stop":
 		return Control
 	}
@@ -64,6 +68,15 @@ func (c Command) StartsSession() bool { return c.Name == "new" || c.Name == "cle
 
 // ResumesSession reports whether c, a Queued command, goes on with an earlier session.
 func (c Command) ResumesSession() bool { return c.Name == "resume" }
+
+// ChoosesModel reports whether c, a Queued command, chooses which model answers; with provider
+// true it is the first one of a provider.
+func (c Command) ChoosesModel() (provider, ok bool) {
+	return c.Name == "provider", (c.Name == "model" || c.Name == "provider") && !c.lists()
+}
+
+// lists reports whether a command that chooses among things asks what there is to choose.
+func (c Command) lists() bool { return c.Args == "" || strings.EqualFold(c.Args, "list") }
 
 // IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
 func (c Command) IsTurn() bool { return c.Name == "compact" }
@@ -79,6 +92,7 @@ func (c Command) String() string {
 // Caller is who asks, and where.
 type Caller struct {
 	Token  string // of the conversation's mailbox
+	Agent  string // who answers there
 	From   sessionkeys.Address
 	Sender string // stable id
 	Sign   string // with which commands begin there; empty: a slash

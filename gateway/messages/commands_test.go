@@ -36,6 +36,19 @@ func TestEachCommandTakesEffectWhenItShould(t *testing.T) {
 	}
 }
 
+// A choice waits for its turn; the question what there is to choose does not.
+func TestACommandThatChoosesIsQueuedAndOneThatListsIsNot(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]messages.CommandKind{
+		"/model": messages.AtOnce, "/model list": messages.AtOnce, "/provider List": messages.AtOnce, "/model 2": messages.Queued, "/provider x": messages.Queued,
+	} {
+		c, _ := messages.ParseCommand(text)
+		if provider, chooses := c.ChoosesModel(); c.Kind() != want || chooses != (want == messages.Queued) || provider != strings.HasPrefix(text, "/provider") || c.StartsSession() || c.IsTurn() {
+			t.Errorf("%s: kind %d, chooses %v", text, c.Kind(), chooses)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"/stop", "/ ", "/usr/bin", "/new  x\n y", "/\u212a", "\u00a0/a\u2028b", "/a\x00"} {
 		f.Add(s)

@@ -10,6 +10,8 @@ func Menu() []MenuEntry {
 		{"sessions", "the earlier conversations here, with their numbers"},
 		{"resume", "go on with an earlier conversation, by its number or words of its title"},
 		{"compact", "summarise what was said, so that there is room for more; “compact undo” takes it back"},
+		{"model", "which model answers here, and which others you may choose"},
+		{"provider", "whose model answers here, and whose others you may choose"},
 		{"stop", "stop what I am doing, and drop what waits"},
 		{"status", "what I am doing, and with which model"},
 		{"cost", "what this conversation and its sub-agents have cost, and what is left"},

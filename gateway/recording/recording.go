@@ -101,6 +101,7 @@ type Agent struct {
 
 	Parameters llm.Parameters `json:"parameters,omitzero"` // how its model is asked
 	Fallbacks  []Fallback     `json:"fallbacks,omitempty"` // that answer when its model does not work
+	Choices    []Fallback     `json:"choices,omitempty"`   // that people may choose; its own may be among them
 	// The operator's instructions and skills, as they were read last before the export.
 	Instructions []prompt.File  `json:"instructions,omitempty"`
 	Skills       []skills.Skill `json:"skills,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"parley/broker"
@@ -130,7 +131,7 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 		if name == h.Agent {
 			h.Model = a.Provider + "/" + a.Model
 		}
-		for _, f := range append([]Fallback{{Provider: a.Provider, Model: a.Model}}, a.Fallbacks...) {
+		for _, f := range append([]Fallback{{Provider: a.Provider, Model: a.Model}}, slices.Concat(a.Fallbacks, a.Choices)...) {
 			model := f.Provider + "/" + f.Model
 			if p, ok := w.s.Price(f.Provider, f.Model); ok && !priced[model] {
 				priced[model] = true

@@ -17,7 +17,11 @@ type AgentConfig struct {
 	// Fallbacks are models that answer in this order when Model does not work, each as
 	// provider/model. They are asked as their providers' Models say.
 	Fallbacks []string `yaml:"fallbacks"`
-	Prompt    string   `yaml:"prompt"` // added to parley's own short system message
+	// Choices are the models that people may choose for their conversation, each as
+	// provider/model, asked as the fall-backs are. Default: Model and Fallbacks. An empty
+	// list is none.
+	Choices []string `yaml:"choices"`
+	Prompt  string   `yaml:"prompt"` // added to parley's own short system message
 	// Instructions are absolute paths of the operator's files that every system message
 	// of the agent holds, in order: of a folder AGENTS.md and TOOLS.md, or one file.
 	Instructions []string `yaml:"instructions"`
@@ -79,6 +83,7 @@ func (c Config) validateAgents(ps *problems.List) {
 			}
 		}
 		c.validateFallbacks(ps, path, a)
+		c.validateOthers(ps, path+".choices", a.Choices, a)
 		if a.MaxIterations < 1 || a.MaxIterations > 200 {
 			ps.Add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
 		}

@@ -57,18 +57,43 @@ type FallbackConfig struct {
 
 // FallbacksOf returns the fall-backs of an agent: asked as their providers' models say,
 // because what the agent says is about its own model.
-func (c Config) FallbacksOf(a AgentConfig) (all []FallbackConfig) {
-	for _, name := range a.Fallbacks {
+func (c Config) FallbacksOf(a AgentConfig) []FallbackConfig { return c.others(a.Fallbacks) }
+
+func (c Config) others(names []string) (all []FallbackConfig) {
+	for _, name := range names {
 		_, m := c.modelConfig(name)
 		all = append(all, FallbackConfig{Model: name, Window: m.Window, ModelSettings: m.ModelSettings})
 	}
 	return all
 }
 
+// ChoicesOf returns the models that people may choose at an agent, asked as fall-backs are;
+// what is said of its own model is as for a fall-back, too.
+func (c Config) ChoicesOf(a AgentConfig) []FallbackConfig {
+	return c.others(a.ChoiceNames())
+}
+
+// ChoiceNames returns the models that people may choose at the agent.
+func (a AgentConfig) ChoiceNames() []string {
+	if a.Choices != nil {
+		return a.Choices
+	}
+	return append([]string{a.Model}, a.Fallbacks...)
+}
+
 // validateFallbacks reports the mistakes in the fall-backs of the agent at path.
 func (c Config) validateFallbacks(ps *problems.List, path string, a AgentConfig) {
-	for i, name := range a.Fallbacks {
-		at := fmt.Sprintf("%s.fallbacks[%d]", path, i)
+	if i := slices.Index(a.Fallbacks, a.Model); i >= 0 && a.Model != "" {
+		ps.Add(fmt.Sprintf("%s.fallbacks[%d]", path, i), "%s stands before it already", a.Model)
+	}
+	c.validateOthers(ps, path+".fallbacks", a.Fallbacks, a)
+}
+
+// validateOthers reports the mistakes in a list of models that may answer besides the
+// agent's own, which is checked elsewhere.
+func (c Config) validateOthers(ps *problems.List, path string, names []string, a AgentConfig) {
+	for i, name := range names {
+		at := fmt.Sprintf("%s[%d]", path, i)
 		provider, model, err := SplitModel(name)
 		if err != nil {
 			ps.Check(at, err)
@@ -79,8 +104,10 @@ func (c Config) validateFallbacks(ps *problems.List, path string, a AgentConfig)
 		case !ok:
 			ps.Add(at, "no provider %q for the model %q; %s", provider, model, have(c.Providers))
 			continue
-		case name == a.Model || slices.Contains(a.Fallbacks[:i], name):
+		case slices.Contains(names[:i], name):
 			ps.Add(at, "%s stands before it already", name)
+			continue
+		case name == a.Model:
 			continue
 		}
 		_, m := c.modelConfig(name)

@@ -47,6 +47,7 @@ type Config struct {
 	Channels  ChannelsConfig            `yaml:"channels"`
 	Providers map[string]ProviderConfig `yaml:"providers"`
 	Agents    map[string]AgentConfig    `yaml:"agents"`
+	Session   SessionConfig             `yaml:"session"`
 	// Bindings say which agent answers in single groups, to single people, or on a network.
 	Bindings []Binding `yaml:"bindings"`
 	// Skills are absolute paths of folders that hold Agent Skills, each in a folder of its
@@ -92,6 +93,7 @@ func (c Config) Defaults() Config {
 	if len(c.Roles) == 0 {
 		c.Roles = roles()
 	}
+	c.Session = c.Session.filled()
 	c.Worker = c.Worker.Defaults()
 	c.Files = c.Files.Defaults()
 	c.Attachments = c.Attachments.Defaults()

@@ -23,6 +23,7 @@ import (
 	"parley/gateway/commands"
 	"parley/gateway/intake"
 	"parley/gateway/policy"
+	"parley/gateway/preferences"
 	"parley/gateway/worker"
 	"parley/llm"
 	"parley/llm/llmtest"
@@ -185,7 +186,7 @@ func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {
 	r.intake = &intake.Intake{
 		Settings: intake.Settings{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{Everyone: true}}}},
 		Log:      r.log, Store: s, Observer: r.counter, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-		Commands: &commands.Handler{Store: s, Now: time.Now, Model: func(string) string { return "m" }},
+		Commands: &commands.Handler{Store: s, Now: time.Now, Menu: func(string) preferences.Menu { return preferences.Menu{Own: "m"} }},
 	}
 	return r
 }

@@ -19,10 +19,13 @@ const FreshText = "A new conversation. I have forgotten what was said before."
 // presentText answers /resume of the session that the mailbox feeds.
 const presentText = "That is the present conversation."
 
-// runCommand carries out a command that changes which session the mailbox feeds. What it
-// does is one commit with its answer: a process that dies before it has done nothing,
+// runCommand carries out a command that changes which session the mailbox feeds, or which
+// model answers. What it does is one commit with its answer: a process that dies before it has done nothing,
 // and another that takes the message up decides again.
 func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+	if provider, ok := c.ChoosesModel(); ok {
+		return a.chooseModel(e, msg, c.Args, provider)
+	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
 	if err != nil {

@@ -26,10 +26,13 @@ type Settings struct {
 	Files       *Files           // nil: agents' tool to send some does nothing
 	Attachments Attachments      // nil: no file is brought
 	// Children are the settings of a turn's sub-agents; nil: those of Options.Subagents.
-	Children  *subagents.Settings
-	Limits    budgets.Limits                // the zero value limits nothing
-	Waiting   map[string]policy.Waiting     // by channel instance; the zero Waiting where nothing is said
-	Reactions map[string]channels.Reactions // by channel instance: which it puts on messages
+	Children *subagents.Settings
+	Limits   budgets.Limits            // the zero value limits nothing
+	Waiting  map[string]policy.Waiting // by channel instance; the zero Waiting where nothing is said
+	// ChoicePerSession: a model that was chosen answers until the session ends; false: also
+	// in later ones.
+	ChoicePerSession bool
+	Reactions        map[string]channels.Reactions // by channel instance: which it puts on messages
 	// TurnTimeout is how long a turn may take, and Attempts how often a message is taken up
 	// before it is given up; 0: as Options.Config says.
 	TurnTimeout time.Duration
@@ -47,8 +50,11 @@ type Settings struct {
 type Agent struct {
 	Model     llm.Model
 	Fallbacks []agent.Fallback // that answer when Model does not work
-	Tools     *tools.Set
-	Prompt    *prompt.Agent // what its system messages are made of; nil: there are none
+	// Choices are the models among which people may choose for their conversation, Model
+	// among them or not. What they say of Model counts for nothing. Empty: there is no choice.
+	Choices []agent.Fallback
+	Tools   *tools.Set
+	Prompt  *prompt.Agent // what its system messages are made of; nil: there are none
 
 	MaxSteps     int
 	MaxTokens    int

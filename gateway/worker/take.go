@@ -74,7 +74,7 @@ func (a *owner) message(q *question, id string, now time.Time) transcript.Messag
 // parts returns q as the model reads it, and sees it: the words of each utterance, behind
 // them its pictures and what its files say.
 func (a *owner) parts(q *question) (ps []transcript.Part) {
-	sees := a.settings.Agents[a.m.Key.Agent()].SeesPictures
+	sees := q.hasPicture() && a.seesPictures()
 	for i := range q.starts {
 		m := mergeItems(q.utterance(i))
 		if q.correction && i == 0 {
@@ -106,6 +106,17 @@ func (a *owner) parts(q *question) (ps []transcript.Part) {
 		ps = append(append(ps, transcript.Text{Text: a.w.MessageText(m, lines)}), contents...)
 	}
 	return ps
+}
+
+// hasPicture reports whether a picture came with q.
+func (q *question) hasPicture() bool {
+	return slices.ContainsFunc(q.files, func(fs []attachments.Result) bool { return slices.ContainsFunc(fs, isPicture) })
+}
+
+// seesPictures reports whether the model that answers the mailbox is shown pictures.
+func (a *owner) seesPictures() bool {
+	ag, _ := a.chosenAgent(a.ctx)
+	return ag.SeesPictures
 }
 
 // isPicture reports whether f is of a sort that every model takes which sees.

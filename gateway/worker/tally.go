@@ -54,5 +54,5 @@ func (a Agent) model() string {
 	if a.Model == nil {
 		return ""
 	}
-	return a.Model.Provider() + "/" + a.Model.Name()
+	return modelName(a.Model)
 }

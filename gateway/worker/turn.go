@@ -31,7 +31,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	w, now := a.w, a.settings
 	stands := channels.Idle
 	defer func() { a.showOutcome(t, stands) }()
-	ag, ok := now.Agents[a.m.Key.Agent()]
+	ag, ok := a.chosenAgent(a.ctx)
 	if !ok && !stop {
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
 	}

@@ -44,7 +44,7 @@ type Agent struct {
 type Options struct {
 	Store Reader
 	// Model returns which model answers in a session, as provider/model.
-	Model func(s sessions.Session) string
+	Model func(ctx context.Context, s sessions.Session) (string, error)
 	// Agents are those that a session may start, in the order to show them; nil:
 	// nobody may start any.
 	Agents func(s sessions.Session) []Agent

@@ -110,7 +110,9 @@ func said(r transcript.Role, text string) transcript.Message {
 }
 
 func options(b *book) overview.Options {
-	return overview.Options{Store: b, Model: func(s sessions.Session) string { return "the model of " + s.Key.Agent() }}
+	return overview.Options{Store: b, Model: func(_ context.Context, s sessions.Session) (string, error) {
+		return "the model of " + s.Key.Agent(), nil
+	}}
 }
 
 // use calls a tool as the loop does.

@@ -26,7 +26,11 @@ func (l *inspector) status(ctx context.Context, _ struct{}, c tools.Call) (tools
 		fmt.Fprintf(&b, ", started by %s", s.Parent)
 	}
 	fmt.Fprintf(&b, "\nAgent: %s", s.Key.Agent())
-	if model := l.Model(s); model != "" {
+	model, err := l.Model(ctx, s)
+	if err != nil {
+		return tools.Result{}, l.readError(ctx, c, err)
+	}
+	if model != "" {
 		fmt.Fprintf(&b, ", model %s", model)
 	}
 	fmt.Fprintf(&b, "\nMessages: %d", s.Messages)

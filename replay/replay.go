@@ -24,7 +24,8 @@
 //     it read, and none is fetched;
 //   - what was said in voice notes, and which have no words;
 //   - a turn that was open at the export goes as far as the recording does;
-//   - what was answered at once, as /status, is not asked again.
+//   - what was answered at once, as /status, is not asked again;
+//   - titles are not found again.
 //
 // The clock follows the recording: each thing happens when it happened.
 package replay

@@ -44,6 +44,7 @@ type interruption struct {
 }
 
 func newScript(r *recording.Recording) (*script, error) {
+	r = withoutTitles(r)
 	s := &script{
 		r: r, turns: map[string]*recording.Turn{}, requests: map[string]*recording.Request{}, messages: map[string]transcript.Message{},
 		sessions: map[sessionkeys.SessionID]*recording.Session{}, answers: map[string]*recording.Delivery{}, stops: map[string]*recording.Delivery{},
@@ -96,6 +97,19 @@ func newScript(r *recording.Recording) (*script, error) {
 	s.findInterruptions()
 	s.joins = newJoinIndex(s)
 	return s, nil
+}
+
+// withoutTitles returns a recording without the calls that found titles: they ran beside the
+// turns, and nothing in these depends on them. (docs/decisions/0068)
+func withoutTitles(r *recording.Recording) *recording.Recording {
+	c := *r
+	c.Requests = slices.DeleteFunc(slices.Clone(r.Requests), func(q recording.Request) bool {
+		id, err := costs.ParseCallID(q.ID)
+		return err == nil && id.Purpose == costs.Title
+	})
+	c.Costs = maps.Clone(r.Costs)
+	maps.DeleteFunc(c.Costs, func(_ string, e costs.Entry) bool { return e.Call.Purpose == costs.Title })
+	return &c
 }
 
 // findStops finds what stops were answered with.

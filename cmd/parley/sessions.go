@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func listSessionsCommand(p program) *cobra.Command {
 		Use:   "ls",
 		Short: "List sessions, the latest or the dearest first",
 		Long: `ls lists the sessions that people talk to; what their sub-agents cost is in their
-cost. Nothing that anybody said is shown.`,
+cost. Of what anybody said only the titles are shown, where conversations have some.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		var err error
 		if q.Since, err = parseSince(time.Now(), from); err != nil {
@@ -52,10 +53,19 @@ cost. Nothing that anybody said is shown.`,
 		if o.json {
 			return o.printJSON(list)
 		}
-		t := newTable("SESSION", "STATE", "LAST CHANGE", ">MESSAGES", ">COST", ">HELD", "KEY")
+		columns := []string{"SESSION", "STATE", "LAST CHANGE", ">MESSAGES", ">COST", ">HELD", "KEY"}
+		titled := slices.ContainsFunc(list.Sessions, func(s admin.Session) bool { return s.Title != "" })
+		if titled {
+			columns = append(columns, "TITLE")
+		}
+		t := newTable(columns...)
 		unpriced := 0
 		for _, s := range list.Sessions {
-			t.add(string(s.ID), string(s.State), formatTime(s.Updated), strconv.Itoa(s.Messages), s.Subtree.String(), s.Held.String(), sanitize(s.Key))
+			cells := []string{string(s.ID), string(s.State), formatTime(s.Updated), strconv.Itoa(s.Messages), s.Subtree.String(), s.Held.String(), sanitize(s.Key)}
+			if titled {
+				cells = append(cells, sanitize(s.Title))
+			}
+			t.add(cells...)
 			unpriced += s.Unpriced
 		}
 		return printTable(o.out, t, unpriced)
@@ -91,7 +101,7 @@ func showSessionCommand(p program) *cobra.Command {
 		Use:   "show ID",
 		Short: "Show a session: its tree of sub-agents with their costs, and its turns",
 		Long: `show takes the id of a session or of a sub-agent, or as much of its beginning as
-no other has. What was said is shown with --transcript only.`,
+no other has. Of what was said only the title is shown without --transcript.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeSessions(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
@@ -128,7 +138,11 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 	shown := d.Costs()
 	for i, n := range d.Tree {
 		if n.ID == d.Asked {
-			_, _ = fmt.Fprintf(&b, "session %s\nkey     %s\nsince   %s, last change %s\n\n", n.ID, sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
+			_, _ = fmt.Fprintf(&b, "session %s\n", n.ID)
+			if n.Title != "" && n.Parent == "" {
+				_, _ = fmt.Fprintf(&b, "title   %s\n", sanitize(n.Title))
+			}
+			_, _ = fmt.Fprintf(&b, "key     %s\nsince   %s, last change %s\n\n", sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
 		}
 		if i == 0 {
 			unpriced = n.Unpriced
@@ -144,7 +158,7 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 		return err
 	}
 	for _, n := range d.Tree {
-		if n.Title != "" {
+		if n.Title != "" && n.Parent != "" {
 			_, _ = fmt.Fprintf(&b, "%s was given: %s\n", n.ID, sanitize(n.Title))
 		}
 	}

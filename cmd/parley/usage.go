@@ -73,9 +73,18 @@ func usageCells(u admin.Usage) []string {
 }
 
 func printUsage(w io.Writer, u admin.UsageReport) error {
-	t := newTable(strings.ToUpper(string(u.By)), ">CALLS", ">COST", ">INPUT", ">CACHE READ", ">CACHE WRITE", ">OUTPUT", ">REASONING", ">UNPRICED", ">INTERRUPTED")
+	columns := []string{strings.ToUpper(string(u.By)), ">CALLS", ">COST", ">INPUT", ">CACHE READ", ">CACHE WRITE", ">OUTPUT", ">REASONING", ">UNPRICED", ">INTERRUPTED"}
+	titled := slices.ContainsFunc(u.Groups, func(g admin.Usage) bool { return g.Title != "" })
+	if titled {
+		columns = append(columns, "TITLE")
+	}
+	t := newTable(columns...)
 	row := func(group string, u admin.Usage) {
-		t.add(append([]string{sanitize(group), strconv.FormatInt(u.Calls, 10), "$" + u.Cost.Exact()}, usageCells(u)...)...)
+		cells := append([]string{sanitize(group), strconv.FormatInt(u.Calls, 10), "$" + u.Cost.Exact()}, usageCells(u)...)
+		if titled {
+			cells = append(cells, sanitize(u.Title))
+		}
+		t.add(cells...)
 	}
 	for _, g := range u.Groups {
 		row(g.Group, g)

@@ -36,6 +36,7 @@ type Store interface {
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
+	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
 }
 
 // Log is the message log with its dead letters.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/gateway/conversations"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents/overview"
@@ -43,7 +44,7 @@ type SessionList struct {
 	Sessions []Session `json:"sessions"`
 }
 
-// Session is one session with its money. Whose words it holds is not in it.
+// Session is one session with its money. Of the words that it holds only the title is in it.
 type Session struct {
 	ID       sessionkeys.SessionID `json:"id"`
 	Parent   sessionkeys.SessionID `json:"parent,omitempty"` // none: a root
@@ -60,8 +61,8 @@ type Session struct {
 	Unpriced int                   `json:"unpriced"`    // calls in the subtree whose cost is not in these sums
 	Created  time.Time             `json:"created"`
 	Updated  time.Time             `json:"updated"`
-	// Title is what a sub-agent was given to do, in the model's words: only with
-	// the transcript.
+	// Title is what a root was titled, by a model or a person; and what a sub-agent was
+	// given to do, in the model's words: only with the transcript.
 	Title string `json:"title,omitempty"`
 }
 
@@ -122,6 +123,9 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 		if one.State, err = s.rootState(r.Context(), f); err != nil {
 			return nil, err
 		}
+		if one.Title, err = s.titleOf(r.Context(), f.ID); err != nil {
+			return nil, err
+		}
 		list.Sessions = append(list.Sessions, one)
 	}
 	return list, nil
@@ -132,6 +136,12 @@ func sessionSummary(s sessions.Session) Session {
 		ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Agent: s.Key.Agent(), Depth: s.Depth, Role: s.Role, Messages: s.Messages,
 		Own: USD(s.Own), Subtree: USD(s.Subtree), Held: USD(s.Held), Unpriced: s.Unpriced, Created: s.CreatedAt, Updated: s.UpdatedAt,
 	}
+}
+
+// titleOf returns the title of a root session; "": it has none.
+func (s *Server) titleOf(ctx context.Context, id sessionkeys.SessionID) (string, error) {
+	t, err := conversations.ReadTitle(ctx, s.o.Store, id, s.o.Now())
+	return s.o.Redact(t.Text), err
 }
 
 func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionState, error) {
@@ -207,14 +217,16 @@ func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool
 	for _, t := range overview.SortTree(tree, nil) {
 		n := Node{Session: sessionSummary(t), Usage: usageOf(usage[string(t.ID)])}
 		if t.Parent == "" {
-			n.State, err = s.rootState(ctx, t)
+			if n.Title, err = s.titleOf(ctx, t.ID); err == nil {
+				n.State, err = s.rootState(ctx, t)
+			}
 		} else {
 			n.State, n.Outcome, err = s.childState(ctx, t.ID)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if full {
+		if full && t.Parent != "" {
 			n.Title = s.o.Redact(t.Title)
 		}
 		n.Usage.Group = ""

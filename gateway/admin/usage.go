@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/sessions"
 )
 
@@ -35,7 +36,8 @@ type UsageReport struct {
 // reasoning, which is part of the output.
 type Usage struct {
 	Group string `json:"group,omitempty"`
-	Calls int64  `json:"calls"` // every attempt
+	Title string `json:"title,omitempty"` // of the session that is the group
+	Calls int64  `json:"calls"`           // every attempt
 	Cost  USD    `json:"cost_usd"`
 	// Unpriced calls have no known price: what they cost is not in Cost.
 	Unpriced int64 `json:"unpriced"`
@@ -74,7 +76,13 @@ func (s *Server) usage(r *http.Request) (any, error) {
 	var sum []costs.Amount
 	t := &report.Total
 	for _, f := range found {
-		report.Groups = append(report.Groups, usageOf(f))
+		one := usageOf(f)
+		if by == sessions.BySession {
+			if one.Title, err = s.titleOf(r.Context(), sessionkeys.SessionID(f.Group)); err != nil {
+				return nil, err
+			}
+		}
+		report.Groups = append(report.Groups, one)
 		sum = append(sum, f.Amount)
 		t.Calls += f.Calls
 		t.Unpriced += f.Unpriced

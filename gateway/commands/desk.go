@@ -141,6 +141,13 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 	if model.model != "" {
 		fmt.Fprintf(&b, "\nModel: %s", model.describe(d))
 	}
+	title, err := conversations.ReadTitle(ctx, d.Store, s.ID, d.Now())
+	if err != nil {
+		return "", err
+	}
+	if title.Text != "" {
+		b.WriteString("\nTitle: " + conversations.Code(title.Text))
+	}
 	fmt.Fprintf(&b, "\nThis conversation has %d messages and has cost %s.", s.Messages, s.Subtree.Display())
 	gauge, err := d.contextGauge(ctx, m, model.model)
 	return b.String() + gauge, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -19,37 +20,69 @@ const maxLabel = 60
 // noWords is the label of a session whose first message has none.
 const noWords = "(no words)"
 
-// Label returns what a session is called: the beginning of its first message, on one line,
-// without anything that is not shown.
-func Label(ctx context.Context, s Store, id sessionkeys.SessionID, _ time.Time) (string, error) {
+// Label returns what a session is called: its title; until it has one the beginning of its
+// first message, on one line, without anything that is not shown. (ruling 28)
+func Label(ctx context.Context, s Store, id sessionkeys.SessionID, now time.Time) (string, error) {
+	title, err := ReadTitle(ctx, s, id, now)
+	if err != nil {
+		return "", err
+	}
+	if title.Text != "" {
+		return title.Text, nil
+	}
 	first, err := s.MessagesAfter(ctx, id, 0, 1)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return "", fmt.Errorf("read the first message of session %s: %w", id, err)
 	}
 	for _, m := range first {
-		if text := beginning(m); text != "" {
+		if text := OneLine(beginning(m)); text != "" {
 			return text, nil
 		}
 	}
 	return noWords, nil
 }
 
-// beginning returns the first line of a message that its sender wrote. Lines in brackets
-// name others' words, and those stand behind "> "; in a group the sender's name is in
-// brackets before the sender's own.
+// maxWords is how many bytes of a message a title is made from at most.
+const maxWords = 2000
+
+// OwnWords returns what the sender of a message wrote, as far as a title is made from it.
+func OwnWords(m transcript.Message) string {
+	var b strings.Builder
+	for line := range ownLines(m) {
+		b.WriteString(line + "\n")
+	}
+	words := strings.TrimSpace(b.String())
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "")
+	}
+	return words
+}
+
+// beginning returns the first line of a message that its sender wrote.
 func beginning(m transcript.Message) string {
-	for line := range strings.Lines(m.Text()) {
-		if strings.HasPrefix(line, "> ") {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(line, "["); ok {
-			_, line, _ = strings.Cut(rest, "]")
-		}
-		if text := OneLine(line); text != "" {
-			return text
-		}
+	for line := range ownLines(m) {
+		return line
 	}
 	return ""
+}
+
+// ownLines yields the lines of a message that its sender wrote, without those that have
+// nothing to show. Lines in brackets name others' words, and those stand behind "> "; in a
+// group the sender's name is in brackets before the sender's own.
+func ownLines(m transcript.Message) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(m.Text()) {
+			if strings.HasPrefix(line, "> ") {
+				continue
+			}
+			if rest, ok := strings.CutPrefix(line, "["); ok {
+				_, line, _ = strings.Cut(rest, "]")
+			}
+			if line = strings.TrimSpace(line); OneLine(line) != "" && !yield(line) {
+				return
+			}
+		}
+	}
 }
 
 // OneLine returns text on one line, without anything that is not shown, and not too long.

@@ -51,7 +51,7 @@ func ParseCommand(text string) (Command, bool) {
 // Kind returns when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
-	case "new", "clear", "compact", "resume":
+	case "new", "clear", "compact", "resume", "title":
 		return Queued
 	case "model", "provider":
 		if !c.lists() {
@@ -77,6 +77,9 @@ func (c Command) ChoosesModel() (provider, ok bool) {
 
 // lists reports whether a command that chooses among things asks what there is to choose.
 func (c Command) lists() bool { return c.Args == "" || strings.EqualFold(c.Args, "list") }
+
+// NamesSession reports whether c, a Queued command, gives the present session a title.
+func (c Command) NamesSession() bool { return c.Name == "title" }
 
 // IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
 func (c Command) IsTurn() bool { return c.Name == "compact" }

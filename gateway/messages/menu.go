@@ -9,6 +9,7 @@ func Menu() []MenuEntry {
 		{"new", "start a new conversation; I forget what was said"},
 		{"sessions", "the earlier conversations here, with their numbers"},
 		{"resume", "go on with an earlier conversation, by its number or words of its title"},
+		{"title", "give this conversation a title: “title Apples and pears”"},
 		{"compact", "summarise what was said, so that there is room for more; “compact undo” takes it back"},
 		{"model", "which model answers here, and which others you may choose"},
 		{"provider", "whose model answers here, and whose others you may choose"},

@@ -12,6 +12,7 @@ import (
 
 	"parley/broker"
 	"parley/costs"
+	"parley/gateway/conversations"
 	"parley/gateway/messages"
 	"parley/gateway/redaction"
 	"parley/sessionkeys"
@@ -25,6 +26,7 @@ type Store interface {
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
+	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
 	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error
 }
 
@@ -144,8 +146,16 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 
 // writeSession writes one session, and those that it started.
 func (w *writer) writeSession(s sessions.Session) error {
+	title := s.Title
+	if s.Parent == "" {
+		found, err := conversations.ReadTitle(w.ctx, w.s.Store, s.ID, w.s.Now())
+		if err != nil {
+			return err
+		}
+		title = found.Text
+	}
 	err := w.writeLine(Session{
-		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: s.Title,
+		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: title,
 		ToolCall: s.ToolCallID, Policy: s.Policy, Messages: s.Messages, Own: s.Own, Subtree: s.Subtree, Held: s.Held,
 		Unpriced: s.Unpriced, Created: s.CreatedAt,
 	})

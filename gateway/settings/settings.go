@@ -66,6 +66,7 @@ type Config struct {
 	Retry      RetryConfig      `yaml:"retry"`
 	Circuit    CircuitConfig    `yaml:"circuit"`
 	Context    pressure.Policy  `yaml:"context"`
+	Titles     TitlesConfig     `yaml:"titles"`
 	Budgets    budgets.Config   `yaml:"budgets"`
 	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`

@@ -57,6 +57,7 @@ func (c Config) Validate() error {
 	ps.Check("context", c.Context.Validate())
 	c.Retry.validate(&ps, "retry")
 	c.Circuit.validate(&ps)
+	c.validateTitles(&ps)
 
 	c.validateChannels(&ps)
 	c.validateProviders(&ps)

@@ -21,6 +21,7 @@ type journal struct {
 	counted  bool                // its cost is counted although no budget is for one turn
 	resumed  bool                // an earlier take may have left children behind
 	tree     *subagents.TurnTree // nil: it can have no children
+	titling  <-chan struct{}     // closed when the call for a title has its money; nil: there is none
 	after    sessions.Mailbox    // the mailbox after Finish
 	released bool
 }
@@ -36,6 +37,12 @@ func (a *owner) journal(t sessions.Turn) *journal {
 }
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
+	if j.titling != nil {
+		select {
+		case <-j.titling: // in one commit of the same store, begun with the turn
+		case <-ctx.Done():
+		}
+	}
 	e := sessions.FinishTurn{
 		Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.a.w.Now(),
 		Nested: j.resumed || j.tree != nil && j.tree.HasChildren(),

@@ -48,6 +48,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancelCause(life)
 	defer stopWork(nil)
 	w.actors.base = work
+	titling, stopTitling := context.WithCancelCause(life)
+	defer stopTitling(nil)
+	w.titles.ctx = titling
 
 	g, gctx := errgroup.WithContext(ctx)
 	// What turns need until the last has ended.
@@ -75,6 +78,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		stopWork(agent.ErrHandover)
 	}
 	w.actors.wait()
+	stopTitling(agent.ErrHandover)
+	w.titles.running.Wait()
 	leave, cancel := context.WithTimeout(life, lastMoment)
 	defer cancel()
 	w.stopTaking(leave)

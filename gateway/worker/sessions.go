@@ -26,6 +26,9 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 	if provider, ok := c.ChoosesModel(); ok {
 		return a.chooseModel(e, msg, c.Args, provider)
 	}
+	if c.NamesSession() {
+		return a.nameSession(e, msg, c.Args)
+	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
 	if err != nil {
@@ -59,6 +62,33 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 		}
 	}
 	return a.answer(change, e.Seq, msg, text)
+}
+
+// nameSession gives the present session the title that a person wants.
+func (a *actor) nameSession(e broker.Envelope, msg channels.Message, words string) (released bool, err error) {
+	given := conversations.GivenTitle(words)
+	for range 3 {
+		change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
+		now := a.w.Now()
+		title, err := conversations.ReadTitle(a.ctx, a.w.Store, a.m.Session, now)
+		if err != nil {
+			return false, err
+		}
+		if given == "" {
+			return a.answer(change, e.Seq, msg, fmt.Sprintf("%s takes the words of a title: %s Apples and pears.", a.typed("title"), a.typed("title")))
+		}
+		title.Text, title.Given = given, true
+		r, err := title.Record(a.m.Session, now)
+		if err != nil {
+			return false, err
+		}
+		change.Records = []sessions.Record{r}
+		released, err = a.answer(change, e.Seq, msg, "This conversation is now called "+conversations.Code(given)+".")
+		if !errors.Is(err, sessions.ErrChanged) { // else a model has found one meanwhile
+			return released, err
+		}
+	}
+	return false, fmt.Errorf("give session %s a title: %w", a.m.Session, sessions.ErrChanged)
 }
 
 // chooseSession returns the session that a person wants to go on with, and what they are

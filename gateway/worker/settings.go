@@ -65,6 +65,8 @@ type Agent struct {
 	MaxCost       costs.Amount       // of a person's turn with its sub-agents; 0: no limit
 	MaxTurnTokens int64              // of the model calls of one turn; 0: no limit
 
+	Title *agent.Titling // what finds titles of its conversations; nil: they have none
+
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout
 	ToolOutput  int            // bytes of one result; 0: tools.DefaultOutput

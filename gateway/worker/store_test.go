@@ -28,6 +28,7 @@ type faults struct {
 	at     int  // the operation, counted from arm, that fails; 0: none
 	lost   bool // it is performed all the same
 	dead   bool // nothing is performed any more
+	deadAt int  // the operation, counted as at, that is the last one; 0: none
 	frozen bool // heartbeats are swallowed, as of a process that is paused
 	mute   bool // heartbeats fail
 	resume int  // turns that were resumed
@@ -172,6 +173,9 @@ func (f *faults) once(perform func() error) error {
 		f.set(func(f *faults) { f.fenced++ })
 	}
 	f.told()
+	f.mu.Lock()
+	f.dead = f.dead || f.deadAt > 0 && f.ops >= f.deadAt
+	f.mu.Unlock()
 	if fails {
 		return errBroken
 	}

@@ -96,7 +96,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if steering != nil {
 		turn.Steering = steering
 	}
-	if turn.Compact, err = requestedCompaction(ctx, j); err != nil {
+	if turn.Compact, err = a.beginTurn(ctx, ag, j, stop); err != nil {
 		cancel(nil)
 		<-attended
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
@@ -131,24 +131,34 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	return a.adoptFinished(j)
 }
 
-// requestedCompaction returns what a turn is to do that carries out /compact; nil: it
-// answers a message.
-func requestedCompaction(ctx context.Context, j *journal) (*agent.Compaction, error) {
+// beginTurn starts what runs beside a turn that answers a message, and returns what one is to
+// do that answers none; nil: it answers one.
+func (a *actor) beginTurn(ctx context.Context, ag Agent, j *journal, stop bool) (*agent.Compaction, error) {
 	history, err := j.Messages(ctx)
 	if err != nil && ctx.Err() == nil {
 		return nil, fmt.Errorf("read the message that opened the turn: %w", err)
 	}
-	opening := openingID(j.t.ID)
+	c := requestedCompaction(j.t.ID, history)
+	if c == nil && !stop {
+		j.titling = a.startTitle(ag, j, history)
+	}
+	return c, nil
+}
+
+// requestedCompaction returns what a turn is to do that carries out /compact; nil: it
+// answers a message.
+func requestedCompaction(turn string, history []transcript.Message) *agent.Compaction {
+	opening := openingID(turn)
 	for _, m := range slices.Backward(history) {
 		if m.ID != opening {
 			continue
 		}
 		if c, ok := messages.ParseCommand(m.Text()); ok && c.IsTurn() {
-			return &agent.Compaction{Undo: strings.EqualFold(c.Args, "undo"), Wishes: c.Args}, nil
+			return &agent.Compaction{Undo: strings.EqualFold(c.Args, "undo"), Wishes: c.Args}
 		}
 		break
 	}
-	return nil, nil
+	return nil
 }
 
 // adoptFinished takes over what the commit that finished the turn said of the mailbox.

@@ -51,6 +51,7 @@ type Store interface {
 	Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Delivery(ctx context.Context, id string) (sessions.Delivery, error)
+	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
 	conversations.Store
 }
 
@@ -107,6 +108,7 @@ type Worker struct {
 	leases    leaseClock
 	histories *historyCache
 	slots     *slots
+	titles    titles
 	backlog   atomic.Uint64 // not 0: mailboxes may wait that nobody took, and go first; see owe
 	nudge     chan struct{} // look for work now
 	hinted    atomic.Int64  // when others were told last that mailboxes wait
@@ -141,6 +143,7 @@ func New(o Options) (*Worker, error) {
 		nudge:     make(chan struct{}, 1),
 		closing:   make(chan struct{}),
 	}
+	w.titles.slots = make(chan struct{}, o.Config.Turns)
 	w.slots = newSlots(o.Config.Turns, o.Config.PersonTurns, w.hasBacklog)
 	return w, nil
 }

@@ -1,0 +1,114 @@
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/costs"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// titleRecord is the kind of a session's title; its key is the session's id.
+const titleRecord = "title"
+
+// MaxTitleAttempts is how often a model is asked for the title of one session, at most.
+const MaxTitleAttempts = 2
+
+// maxTitleWords is the most words of a title that a model gave. (ruling 28)
+const maxTitleWords = 6
+
+// Title is what a session is called, and what stands about asking a model for it. It is
+// written ahead: the reservation of a call before the call is made, and what the call cost
+// together with its words, before that is booked. So whatever commit a process dies after,
+// the next one knows what is owed.
+type Title struct {
+	Text     string `json:"text,omitempty"`     // "": none yet
+	Given    bool   `json:"given,omitempty"`    // by a person: no model is asked
+	Attempts int    `json:"attempts,omitempty"` // model calls that were begun
+
+	// Asking is the call that was begun and not ended; nil: none.
+	Asking *costs.Reservation `json:"asking,omitempty"`
+	// Owed is what the call that ended is to be booked with; nil: it is.
+	Owed *costs.Entry `json:"owed,omitempty"`
+
+	revision int64 // as read; 0: there is none
+}
+
+// ReadTitle returns the title of a session; the zero value when none was asked for.
+func ReadTitle(ctx context.Context, s Records, id sessionkeys.SessionID, now time.Time) (t Title, err error) {
+	r, err := s.Record(ctx, sessions.RecordID{Kind: titleRecord, Key: string(id)}, now)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return t, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(r.Body, &t)
+	}
+	if err != nil {
+		return Title{}, fmt.Errorf("read the title of session %s: %w", id, err)
+	}
+	t.revision = r.Revision
+	return t, nil
+}
+
+// Records is where titles are read.
+type Records interface {
+	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
+}
+
+// Record returns the title as it is written: over the one that was read. The write is
+// sessions.ErrChanged when another was faster.
+func (t Title) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return sessions.Record{}, fmt.Errorf("encode the title of session %s: %w", id, err)
+	}
+	return sessions.Record{
+		ID: sessions.RecordID{Kind: titleRecord, Key: string(id)}, Revision: t.revision, Owner: "worker", Body: body, At: at,
+	}, nil
+}
+
+// At returns the title as one that was read at a revision.
+func (t Title) At(revision int64) Title {
+	t.revision = revision
+	return t
+}
+
+// CleanTitle returns what a model wrote as a title: its first line that has words, at most six
+// of them, without markup and without anything that is not shown; "" when nothing is left.
+func CleanTitle(text string) string { return cleanTitle(text, maxTitleWords) }
+
+// GivenTitle is CleanTitle of what a person wrote, who may take more words.
+func GivenTitle(text string) string { return cleanTitle(text, maxLabel) }
+
+func cleanTitle(text string, most int) string {
+	for line := range strings.Lines(text) {
+		line = strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsSpace(r):
+				return ' '
+			case !unicode.IsGraphic(r), strings.ContainsRune("*_`#~<>[]{}|\\\"“”„«»", r):
+				return -1
+			}
+			return r
+		}, line)
+		words := strings.Fields(line)
+		if len(words) > 1 && strings.EqualFold(words[0], "Title:") {
+			words = words[1:]
+		}
+		words = words[:min(len(words), most)]
+		title := strings.Trim(strings.Join(words, " "), " .:;,-–—'")
+		if r := []rune(title); len(r) > maxLabel {
+			title = strings.TrimSpace(string(r[:maxLabel-1])) + "…"
+		}
+		if title != "" {
+			return title
+		}
+	}
+	return ""
+}

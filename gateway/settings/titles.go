@@ -1,0 +1,62 @@
+package settings
+
+import "parley/problems"
+
+// TitlesConfig is how conversations get titles. (docs/decisions/0068)
+type TitlesConfig struct {
+	// Off: none is asked for; conversations are called by the beginning of their first
+	// message.
+	Off bool `yaml:"off"`
+	// Model finds the titles of all agents' conversations, as provider/model. Default: the
+	// cheapest present model of the maker whose own service answers for the agent; where
+	// another server does, none.
+	Model string `yaml:"model"`
+}
+
+// cheapest is the present model of a maker that costs least.
+func cheapest(kind string) string {
+	switch kind {
+	case KindAnthropic:
+		return "claude-haiku-5-5"
+	case KindOpenAI, KindOpenAIResponses:
+		return "gpt-6-luna"
+	}
+	return ""
+}
+
+// TitleModel returns which model finds titles for an agent's conversations, as
+// provider/model; "": none does.
+func (c Config) TitleModel(a AgentConfig) string {
+	switch {
+	case c.Titles.Off:
+		return ""
+	case c.Titles.Model != "":
+		return c.Titles.Model
+	}
+	provider, _, err := SplitModel(a.Model)
+	p := c.Providers[provider]
+	if err != nil || p.BaseURL != "" || cheapest(p.Kind) == "" {
+		return ""
+	}
+	return provider + "/" + cheapest(p.Kind)
+}
+
+// ModelSettingsOf returns what the provider of provider/model says about how it is asked.
+func (c Config) ModelSettingsOf(model string) ModelSettings { return c.modelSettings(model) }
+
+func (c Config) validateTitles(ps *problems.List) {
+	if c.Titles.Model == "" {
+		return
+	}
+	provider, _, err := SplitModel(c.Titles.Model)
+	if err != nil {
+		ps.Check("titles.model", err)
+		return
+	}
+	if _, ok := c.Providers[provider]; !ok {
+		ps.Add("titles.model", "no provider %q for the model %q; %s", provider, c.Titles.Model, have(c.Providers))
+	}
+	if c.Titles.Off {
+		ps.Add("titles.off", "is set, so that titles.model is never asked: leave one of them out")
+	}
+}

@@ -1,0 +1,54 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"parley/costs"
+	"parley/gateway/gatewaytest"
+	"parley/gateway/recording"
+	"parley/gateway/settings"
+	"parley/replay"
+	"parley/simulators/model"
+)
+
+// docs/decisions/0068: a title was found beside the recorded turn; a replay does neither miss it
+// nor take its call for one of the turn's.
+func TestARecordingWithATitleReplaysWithoutDifferences(t *testing.T) {
+	t.Parallel()
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			if strings.HasPrefix(p.System, "You name conversations.") {
+				return model.Reply(model.Say("Apples"))
+			}
+			return model.Reply(model.Say("re: " + p.LastText()))
+		},
+		Change: func(c *settings.Config) {
+			quick(c)
+			c.Titles.Model = "sim/demo"
+		},
+	}).Start()
+	gw.Ask(gatewaytest.Ann, "apples?")
+	gw.AwaitMetrics(`parley_llm_requests_total{agent_kind="title",model="demo",outcome="ok",provider="sim"} 1`)
+	gw.Ask(gatewaytest.Ann, "/title Pears")
+	gw.Ask(gatewaytest.Ann, "pears?")
+	r, err := recording.Read(bytes.NewReader(oldest(t, gw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles := 0
+	for _, e := range r.Costs {
+		if e.Call.Purpose == costs.Title {
+			titles++
+		}
+	}
+	if titles != 1 || r.Sessions[0].Title != "Pears" {
+		t.Fatalf("the recording has %d titles, and the session is called %q", titles, r.Sessions[0].Title)
+	}
+	report, err := replay.Run(t.Context(), r, replay.Options{})
+	if err != nil || len(report.Differences) != 0 || report.Turns != 2 {
+		t.Errorf("replayed %+v, %v", report, err)
+	}
+}

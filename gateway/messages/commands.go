@@ -45,7 +45,23 @@ func ParseCommand(text string) (Command, bool) {
 			return Command{}, false // a path, a fraction: not a command
 		}
 	}
-	return Command{Name: strings.ToLower(name), Args: args}, true
+	return canonical(Command{Name: strings.ToLower(name), Args: args}), true
+}
+
+// canonical returns c, or what it is another name of: "/session resume 3" is "/resume 3".
+// (requirements AI05)
+func canonical(c Command) Command {
+	if c.Name != "session" {
+		return c
+	}
+	verb, args, _ := strings.Cut(c.Args, " ")
+	switch strings.ToLower(verb) {
+	case "resume":
+		return Command{Name: "resume", Args: strings.TrimSpace(args)}
+	case "":
+		return Command{Name: "sessions"}
+	}
+	return c
 }
 
 // Kind returns when c takes effect. Unknown commands are answered at once.

@@ -69,3 +69,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// requirements AI05
+func TestSessionResumeIsResume(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]messages.Command{
+		"/session resume 3":           {Name: "resume", Args: "3"},
+		"/session  Resume red apples": {Name: "resume", Args: "red apples"},
+		"/session resume":             {Name: "resume"},
+		"/session":                    {Name: "sessions"},
+		"/session other":              {Name: "session", Args: "other"},
+	} {
+		if got, ok := messages.ParseCommand(text); !ok || got != want {
+			t.Errorf("%s is %+v, want %+v", text, got, want)
+		}
+	}
+}

@@ -162,4 +162,63 @@ func TestCompact(t *testing.T) {
 			}
 		})
 	})
+	t.Run("requirements A05, TX11: ends when a person says stop, and leaves the conversation usable", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			reached := make(chan struct{}, 8)
+			r.model.Reply = func(n int, q llm.Request) llmtest.Turn {
+				if asksForSummary(q) {
+					return llmtest.Turn{llmtest.Notify(reached), llmtest.Wait(make(chan struct{}))}
+				}
+				return summariser(n, q)
+			}
+			r.start("w", window)
+			for _, text := range []string{"note: the code is 4711", "two", "/compact"} {
+				r.say(1, text)
+				if text != "/compact" {
+					r.idle()
+				}
+			}
+			<-reached
+			r.say(1, "/stop")
+			r.idle()
+			r.say(1, "which code?")
+			r.idle()
+			if got := last(r); got != "the code is 4711" {
+				t.Errorf("after the stop the answer is %.200q", got)
+			}
+			history, err := r.store.Messages(t.Context(), r.mailbox(1).Session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range history {
+				if o, ok := m.Overlay(); ok {
+					t.Errorf("the summary that was stopped left %+v", o)
+				}
+			}
+		})
+	})
+	t.Run("requirements A05, TX10: the summary stands on the user's side, in place of what it sums up", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			r.model.Reply = summariser
+			r.start("w", window)
+			for _, text := range []string{"note: the code is 4711", "two", "three", "/compact", "which code?"} {
+				r.say(1, text)
+				r.idle()
+			}
+			all := r.model.Requests()
+			ms := all[len(all)-1].Messages
+			if ms[0].Role != transcript.User || !strings.Contains(ms[0].Text(), "the code is 4711") || strings.Contains(ms[0].Text(), "abc abc") {
+				t.Errorf("the request begins with %s %.300q", ms[0].Role, ms[0].Text())
+			}
+			for _, m := range ms {
+				if strings.Contains(m.Text(), "note: the code") {
+					t.Errorf("what was summed up is still sent: %.200q", m.Text())
+				}
+			}
+		})
+	})
 }

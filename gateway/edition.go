@@ -71,7 +71,7 @@ func (g *Gateway) present() *edition { return g.current.Load() }
 // equip completes e with what stands on the store and the log.
 func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) error {
 	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works,
+		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Goals: !e.cfg.Goals.Off,
 	}
 	if err := e.attachTools(store); err != nil {
 		return err
@@ -90,6 +90,7 @@ func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) erro
 		Agents: e.agents, Loop: loop, Files: sends, Attachments: g.newImporter(e, b),
 		Children: &subagents.Settings{Config: e.cfg.Subagents, Agents: e.subagent, Loop: loop},
 		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(),
+		Goals:            e.cfg.Goals,
 		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
 		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,
 		Authorize: func(m channels.Message, chat ...string) policy.Verdict {

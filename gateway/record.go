@@ -35,7 +35,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 		},
 		Subagents: func() recording.Setup {
 			cfg := g.present().cfg
-			return recording.Setup{Subagents: cfg.Subagents.Defaults(), Context: cfg.Context}
+			return recording.Setup{Subagents: cfg.Subagents.Defaults(), Context: cfg.Context, Goals: &cfg.Goals}
 		},
 	}
 }

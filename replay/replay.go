@@ -44,6 +44,7 @@ import (
 	"parley/channels"
 	"parley/gateway"
 	"parley/gateway/delivery"
+	"parley/gateway/goals"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/recording"
@@ -191,6 +192,10 @@ func (s *player) newLoop() agent.Loop {
 func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 	loop := s.newLoop()
 	setup := s.o.Recording.Header.Setup
+	reach := goals.Config{Off: true}
+	if setup.Goals != nil {
+		reach = *setup.Goals
+	}
 	children, err := subagents.New(subagents.Options{
 		Settings: subagents.Settings{Config: setup.Subagents, Loop: loop, Agents: func(name string) (subagents.Agent, bool) {
 			a, ok := s.prompt[name]
@@ -210,7 +215,7 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 	return worker.New(worker.Options{
 		Config:   policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Identity: sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
-		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s}, Subagents: children, Busy: s.busy,
+		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s, Goals: reach}, Subagents: children, Busy: s.busy,
 		Workspace: s.o.Workspace, MessageText: messageText, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/preferences"
 	"parley/gateway/recording"
@@ -71,6 +72,9 @@ func (s *player) prepare(ctx context.Context) error {
 	if err == nil {
 		_, err = store.Answer(ctx, m.Fence(), begin)
 	}
+	if text := s.script.r.Sessions[0].Goal; err == nil && text != "" {
+		err = s.restoreGoal(ctx, text)
+	}
 	if err == nil {
 		err = store.Handover(ctx, m.Fence())
 	}
@@ -78,6 +82,15 @@ func (s *player) prepare(ctx context.Context) error {
 		return fmt.Errorf("prepare the replay: %w", err)
 	}
 	return nil
+}
+
+// restoreGoal gives the session the goal that it had when its first turn began.
+func (s *player) restoreGoal(ctx context.Context, text string) error {
+	r, err := goals.Goal{}.Set(text, s.script.begins).Record(s.script.r.Header.Session, s.script.begins)
+	if err == nil {
+		_, err = s.o.Store.WriteRecord(ctx, r)
+	}
+	return err
 }
 
 // play runs one worker after another until all turns are done.

@@ -35,6 +35,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"retry":     retried,
 	"budget":    budget,
 	"limits":    limits,
+	"goal":      goal,
 	"summary":   summary,
 	"files":     files,
 	"received":  received,
@@ -351,6 +352,26 @@ func budget(t *testing.T) []byte {
 	}}).Start()
 	for range 4 {
 		gw.Ask(gatewaytest.Ann, "hello "+strings.Repeat("and so on ", 400))
+	}
+	return oldest(t, gw)
+}
+
+// A goal is set before anything was said, and again; the model is told it; answers and a
+// command reach it.
+func goal(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: model.Scripted(model.Reply(model.Say("I began.")), model.Reply(model.Say("It is done.")), model.Reply(model.Say("Done."))),
+		Change: func(c *settings.Config) {
+			quick(c)
+			c.Goals.TrackInSystemPrompt = true
+		},
+	}).Start()
+	gw.Ask(gatewaytest.Ann, "/goal paint the gate")
+	gw.Ask(gatewaytest.Ann, "begin")
+	gw.Ask(gatewaytest.Ann, "go on")
+	gw.NextDelivered() // that it is reached
+	for _, text := range []string{"/goal paint it red", "/done", "and now?"} {
+		gw.Ask(gatewaytest.Ann, text)
 	}
 	return oldest(t, gw)
 }

@@ -252,7 +252,7 @@ func (s *script) isReplayable(d *recording.Delivery) bool {
 	if d.Turn != "" {
 		return true
 	}
-	if note, ok := messages.ParseID(d.ID); ok && s.isQueued(note) {
+	if note, ok := messages.ParseID(d.ID); ok && (note.Kind == messages.GoalReached || s.isQueued(note)) {
 		return true
 	}
 	for _, stop := range s.stops {

@@ -7,6 +7,7 @@
 //	           skills        the operator's files   both
 //	           instructions  the operator's files   full; minimal: AGENTS.md, TOOLS.md
 //	volatile   channel       parley                 full
+//	           goal          people, quoted         full, where the operator wants it
 //	           date          parley                 both
 //
 // Full is for a person's turn, minimal for a sub-agent, whose task is its first message.
@@ -14,14 +15,15 @@
 // configuration and the operator's files, never with the conversation or the time. The
 // volatile ones are a short block behind it; the date is last, and the same all day.
 //
-// Every word of a system message is parley's or the operator's. What others wrote (names,
-// quotes, forwarded text, files) is in the messages, framed there; none of it comes here,
-// whatever its file is called.
+// Every word of a system message is parley's or the operator's, but for a goal, which is
+// quoted on one line. What others wrote (names, quotes, forwarded text, files) is in the
+// messages, framed there; none of it comes here, whatever its file is called.
 package prompt
 
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +46,9 @@ type Agent struct {
 	Instructions []File
 	Skills       []Skill
 	SkillTool    string // the name of the tool that reads Skills
+	// Goal is what people want to reach in the conversation, in their words; "": nothing is
+	// said of it.
+	Goal string
 }
 
 // Skill is a skill as it is listed.
@@ -57,7 +62,15 @@ func (a Agent) Full(set *tools.Set, key sessionkeys.Key, now time.Time) []llm.Sy
 		sections = append(sections, toolsText)
 	}
 	sections = append(sections, strings.TrimSpace(a.Prompt), a.skillsSection(set), instructionsSection(a.Instructions))
-	return blocks(sections, channelText(key)+" "+dateText(now))
+	return blocks(sections, channelText(key)+" "+goalText(a.Goal)+dateText(now))
+}
+
+// goalText quotes the goal, which is no instruction of the operator's.
+func goalText(goal string) string {
+	if goal == "" {
+		return ""
+	}
+	return "The people here have set this goal, quoted in their words: " + strconv.Quote(goal) + "\n"
 }
 
 // Minimal returns the system message of a sub-agent's turn that starts at now, with the

@@ -1,5 +1,5 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /sessions, /help, and what there is to choose with /model and
+// /status, /cost, /agents, /goal, /sessions, /help, and what there is to choose with /model and
 // /provider.
 package commands
 
@@ -15,6 +15,7 @@ import (
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/conversations"
+	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/preferences"
 	"parley/sessionkeys"
@@ -45,6 +46,7 @@ type Handler struct {
 	// watched. nil: none is.
 	Ladder func(agent, model string) pressure.Ladder
 	Now    func() time.Time
+	Goals  bool // conversations have goals
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 }
@@ -77,6 +79,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerCost(ctx, by)
 	case "agents":
 		return d.answerAgents(ctx, by.Token)
+	case "goal":
+		return d.answerGoal(ctx, by.Token, sign)
 	case "sessions":
 		return d.answerSessions(ctx, by, sign)
 	case "model", "provider":
@@ -149,6 +153,13 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 		b.WriteString("\nTitle: " + conversations.Code(title.Text))
 	}
 	fmt.Fprintf(&b, "\nThis conversation has %d messages and has cost %s.", s.Messages, s.Subtree.Display())
+	g, err := d.goal(ctx, m)
+	if err != nil {
+		return "", err
+	}
+	if g.State != goals.Idle {
+		fmt.Fprintf(&b, "\n%s", g)
+	}
 	gauge, err := d.contextGauge(ctx, m, model.model)
 	return b.String() + gauge, err
 }

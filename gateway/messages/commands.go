@@ -67,8 +67,12 @@ func canonical(c Command) Command {
 // Kind returns when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
-	case "new", "clear", "compact", "resume", "title":
+	case "new", "clear", "compact", "resume", "title", "done":
 		return Queued
+	case "goal":
+		if c.Args != "" { // else it asks what the goal is
+			return Queued
+		}
 	case "model", "provider":
 		if !c.lists() {
 			return Queued // it holds from the next turn on
@@ -96,6 +100,9 @@ func (c Command) lists() bool { return c.Args == "" || strings.EqualFold(c.Args,
 
 // NamesSession reports whether c, a Queued command, gives the present session a title.
 func (c Command) NamesSession() bool { return c.Name == "title" }
+
+// ChangesGoal reports whether c, a Queued command, sets the goal or says that it is reached.
+func (c Command) ChangesGoal() bool { return c.Name == "goal" || c.Name == "done" }
 
 // IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
 func (c Command) IsTurn() bool { return c.Name == "compact" }

@@ -49,6 +49,16 @@ func TestACommandThatChoosesIsQueuedAndOneThatListsIsNot(t *testing.T) {
 	}
 }
 
+func TestCommandsOfGoalsAreQueuedWhereTheyChangeOne(t *testing.T) {
+	t.Parallel()
+	for text, queued := range map[string]bool{"/goal": false, "/goal paint it": true, "/done": true, "/done now": true} {
+		c, ok := messages.ParseCommand(text)
+		if !ok || (c.Kind() == messages.Queued) != queued || !c.ChangesGoal() || c.IsTurn() || c.StartsSession() {
+			t.Errorf("%s: %+v", text, c)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"/stop", "/ ", "/usr/bin", "/new  x\n y", "/\u212a", "\u00a0/a\u2028b", "/a\x00"} {
 		f.Add(s)

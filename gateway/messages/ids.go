@@ -18,6 +18,7 @@ const (
 	Stopped     IDKind = "s"           // the answer to a control request that stopped a turn; about the request
 	Lost        IDKind = "lost"        // that messages were lost; about the turn that the last of them would be
 	Redelivered IDKind = "redelivered" // a message that is queued again; about its dead letter
+	GoalReached IDKind = "goal"        // that a conversation's goal was reached; about the turn that did
 	Restored    IDKind = "restored"    // a message that a replay made again; about its turn
 )
 
@@ -28,7 +29,7 @@ func (id ID) String() string { return string(id.Kind) + "-" + id.About }
 func ParseID(text string) (id ID, ok bool) {
 	kind, about, ok := strings.Cut(text, "-")
 	switch id = (ID{IDKind(kind), about}); id.Kind {
-	case Note, Stopped, Lost, Redelivered, Restored:
+	case Note, Stopped, Lost, GoalReached, Redelivered, Restored:
 		return id, ok
 	}
 	return ID{}, false

@@ -13,6 +13,8 @@ func Menu() []MenuEntry {
 		{"compact", "summarise what was said, so that there is room for more; “compact undo” takes it back"},
 		{"model", "which model answers here, and which others you may choose"},
 		{"provider", "whose model answers here, and whose others you may choose"},
+		{"goal", "what we want to reach: says it, or with words behind it sets it"},
+		{"done", "the goal is reached"},
 		{"stop", "stop what I am doing, and drop what waits"},
 		{"status", "what I am doing, and with which model"},
 		{"cost", "what this conversation and its sub-agents have cost, and what is left"},

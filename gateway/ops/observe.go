@@ -235,6 +235,9 @@ func (m *Metrics) SetCircuit(s llm.CircuitStatus) {
 	}
 }
 
+// GoalCompleted counts a goal that was reached.
+func (m *Metrics) GoalCompleted(how string) { m.goals.WithLabelValues(how).Inc() }
+
 // Compacted counts an overlay of a history.
 func (m *Metrics) Compacted(o transcript.Overlay, at time.Time) {
 	kind, outcome := string(transcript.Summarised), "ok"

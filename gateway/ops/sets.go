@@ -108,6 +108,8 @@ func (m *Metrics) startAtZero(s LabelSets) {
 		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "ok")
 		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "error")
 	}
+	m.goals.WithLabelValues("phrase")
+	m.goals.WithLabelValues("command")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerOverflow, "ok")
 	for _, n := range s.Models {

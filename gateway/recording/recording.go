@@ -31,6 +31,7 @@ import (
 	"parley/agent/pressure"
 	"parley/agent/prompt"
 	"parley/costs"
+	"parley/gateway/goals"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/subagents"
@@ -80,6 +81,7 @@ type Setup struct {
 	Agents    map[string]Agent `json:"agents"`
 	Subagents subagents.Config `json:"subagents"`
 	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
+	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
 }
 
 // Agent is one agent of the configuration.
@@ -141,6 +143,7 @@ type Session struct {
 	Held     costs.Amount          `json:"held"`
 	Unpriced int                   `json:"unpriced"`
 	Created  time.Time             `json:"created"`
+	Goal     string                `json:"goal,omitempty"` // active when its first turn began
 }
 
 // Envelope is a message of the log.

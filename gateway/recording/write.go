@@ -13,6 +13,7 @@ import (
 	"parley/broker"
 	"parley/costs"
 	"parley/gateway/conversations"
+	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/redaction"
 	"parley/sessionkeys"
@@ -146,6 +147,10 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 
 // writeSession writes one session, and those that it started.
 func (w *writer) writeSession(s sessions.Session) error {
+	goal, err := goals.Read(w.ctx, w.s.Store, s.ID, w.s.Now())
+	if err != nil {
+		return err
+	}
 	title := s.Title
 	if s.Parent == "" {
 		found, err := conversations.ReadTitle(w.ctx, w.s.Store, s.ID, w.s.Now())
@@ -154,10 +159,10 @@ func (w *writer) writeSession(s sessions.Session) error {
 		}
 		title = found.Text
 	}
-	err := w.writeLine(Session{
+	err = w.writeLine(Session{
 		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: title,
 		ToolCall: s.ToolCallID, Policy: s.Policy, Messages: s.Messages, Own: s.Own, Subtree: s.Subtree, Held: s.Held,
-		Unpriced: s.Unpriced, Created: s.CreatedAt,
+		Unpriced: s.Unpriced, Created: s.CreatedAt, Goal: goal.AtStart,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"parley/channels"
 	"parley/gateway/attachments"
 	"parley/gateway/budgets"
+	"parley/gateway/goals"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/prices"
@@ -67,6 +68,7 @@ type Config struct {
 	Circuit    CircuitConfig    `yaml:"circuit"`
 	Context    pressure.Policy  `yaml:"context"`
 	Titles     TitlesConfig     `yaml:"titles"`
+	Goals      goals.Config     `yaml:"goals"`
 	Budgets    budgets.Config   `yaml:"budgets"`
 	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`
@@ -108,6 +110,7 @@ func (c Config) Defaults() Config {
 		c.Ops.Listen = ops.DefaultListen
 	}
 	c.Context = c.Context.Filled()
+	c.Goals = c.Goals.Defaults()
 	c.Retry = c.Retry.or(RetryConfig{
 		Max: llm.DefaultMaxRetries, Base: llm.DefaultRetryBase, Cap: llm.DefaultRetryCap, Window: llm.DefaultRetryWindow, Statuses: llm.RetryStatuses(),
 	})

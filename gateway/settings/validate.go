@@ -55,6 +55,7 @@ func (c Config) Validate() error {
 	ps.Check("limits", c.Limits.Validate())
 	ps.Check("budgets", c.Budgets.Validate())
 	ps.Check("context", c.Context.Validate())
+	ps.Check("goals", c.Goals.Validate())
 	c.Retry.validate(&ps, "retry")
 	c.Circuit.validate(&ps)
 	c.validateTitles(&ps)

@@ -8,6 +8,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/faultpoint"
+	"parley/gateway/goals"
 	"parley/sessions"
 	"parley/subagents"
 	"parley/transcript"
@@ -57,6 +58,10 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 			To: j.t.From, ReplyTo: replyTo, Text: o.Text, At: e.At, MaybeDuplicate: j.t.Seq <= j.a.w.AmbiguousThrough,
 		}}
 	}
+	reached, err := j.followGoal(ctx, &e, o)
+	if err != nil {
+		return err
+	}
 	faultpoint.HitOn("worker.finish.before", o.Text)
 	m, released, err := j.End(ctx, e)
 	if err != nil {
@@ -66,6 +71,9 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	j.after, j.released = m, released
 	if ms, ok := j.History(); ok {
 		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, ms)
+	}
+	if reached {
+		j.a.noteGoal(goals.ByPhrase)
 	}
 	j.a.w.signalOutbox(j.t.Channel)
 	return nil

@@ -19,15 +19,19 @@ const FreshText = "A new conversation. I have forgotten what was said before."
 // presentText answers /resume of the session that the mailbox feeds.
 const presentText = "That is the present conversation."
 
-// runCommand carries out a command that changes which session the mailbox feeds, or which
-// model answers. What it does is one commit with its answer: a process that dies before it has done nothing,
-// and another that takes the message up decides again.
+// runCommand carries out a command that changes which session the mailbox feeds, which model
+// answers, the session's title or its goal. What it does is one commit with its answer: a
+// process that dies before it has done nothing, and another that takes the message up decides
+// again.
 func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	if provider, ok := c.ChoosesModel(); ok {
 		return a.chooseModel(e, msg, c.Args, provider)
 	}
 	if c.NamesSession() {
 		return a.nameSession(e, msg, c.Args)
+	}
+	if c.ChangesGoal() {
+		return a.changeGoal(e, msg, c)
 	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)

@@ -8,6 +8,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/goals"
 	"parley/gateway/policy"
 	"parley/llm"
 	"parley/subagents"
@@ -29,6 +30,7 @@ type Settings struct {
 	Children *subagents.Settings
 	Limits   budgets.Limits            // the zero value limits nothing
 	Waiting  map[string]policy.Waiting // by channel instance; the zero Waiting where nothing is said
+	Goals    goals.Config              // as [goals.Config.Defaults] fills it in
 	// ChoicePerSession: a model that was chosen answers until the session ends; false: also
 	// in later ones.
 	ChoicePerSession bool

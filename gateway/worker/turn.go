@@ -37,7 +37,11 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	}
 	var system []llm.SystemBlock
 	if ag.Prompt != nil {
-		system = ag.Prompt.Full(ag.Tools, a.m.Key, t.OpenedAt)
+		words := *ag.Prompt
+		if words.Goal, err = j.promptGoal(a.ctx); err != nil {
+			return false, err
+		}
+		system = words.Full(ag.Tools, a.m.Key, t.OpenedAt)
 	}
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {

@@ -66,6 +66,8 @@ type Observer interface {
 	// TurnWaiting counts turns that wait for other turns of their own person.
 	TurnWaiting(channel string, delta int)
 	TurnEnded(t outcomes.Turn)
+	// GoalCompleted counts a goal that was reached; see [goals.ByPhrase].
+	GoalCompleted(how string)
 	agent.Meter
 	// BudgetDenied counts work that a budget refused or stopped.
 	BudgetDenied(scope, action string)

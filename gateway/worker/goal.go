@@ -1,0 +1,146 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"parley/agent"
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/goals"
+	"parley/gateway/messages"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// Answers to /goal and /done.
+const (
+	goalsOffText = "Goals are switched off here."
+	goalSetText  = "That is our goal now: "
+	noGoalText   = "There is no goal that could be reached."
+)
+
+// changeGoal carries out /goal with words behind it, and /done.
+func (a *actor) changeGoal(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
+	if a.settings.Goals.Off {
+		return a.answer(change, e.Seq, msg, goalsOffText)
+	}
+	now := a.w.Now()
+	g, err := goals.Read(a.ctx, a.w.Store, a.m.Session, now)
+	if err != nil {
+		return false, err
+	}
+	text, before := noGoalText, g
+	if c.Name == "done" {
+		if g, _ = g.Complete(now); g != before {
+			text = g.Announce()
+		}
+	} else if g = g.Set(c.Args, now); g != before {
+		text = goalSetText + g.Code()
+	}
+	if g == before {
+		return a.answer(change, e.Seq, msg, text)
+	}
+	s, err := a.w.Store.Session(a.ctx, a.m.Session)
+	if err != nil {
+		return false, fmt.Errorf("look at the session of a goal: %w", err)
+	}
+	if s.Messages == 0 {
+		g = g.Starting()
+	}
+	r, err := g.Record(a.m.Session, now)
+	if err != nil {
+		return false, err
+	}
+	change.Records = []sessions.Record{r}
+	released, err := a.answer(change, e.Seq, msg, text)
+	if err == nil && g.State == goals.Completed {
+		a.noteGoal(goals.ByCommand)
+	}
+	return released, err
+}
+
+// noteGoal logs and counts a goal that was reached.
+func (a *owner) noteGoal(how string) {
+	a.w.Logger.Info("goal completed", "session", a.m.Session, "key", a.m.Key, "how", how)
+	a.w.Observer.GoalCompleted(how)
+}
+
+// promptGoal returns the goal's text as far as the model may see it.
+func (j *journal) promptGoal(ctx context.Context) (string, error) {
+	w, wanted := j.a.w, j.a.settings.Goals
+	if !wanted.TrackInSystemPrompt || wanted.Off {
+		return "", nil
+	}
+	g, err := goals.Read(ctx, w.Store, j.t.Session, w.Now())
+	if err != nil || g.State != goals.Active {
+		return "", err
+	}
+	return g.Text, nil
+}
+
+// followGoal adds to the end of the turn what becomes of the session's goal by it; reached
+// says that it is completed. The store is read only where that is possible.
+func (j *journal) followGoal(ctx context.Context, e *sessions.FinishTurn, o agent.Outcome) (reached bool, err error) {
+	w, wanted := j.a.w, j.a.settings.Goals
+	said := saysDone(e.Messages, o, wanted)
+	if wanted.Off || !said && !wanted.FromMessages {
+		return false, nil
+	}
+	history, err := j.Messages(ctx)
+	if err != nil {
+		return false, err
+	}
+	asked, called := ownPart(history, j.t.ID)
+	if c, ok := messages.ParseCommand(asked); ok && c.IsTurn() {
+		return false, nil
+	}
+	before, err := goals.Read(ctx, w.Store, j.t.Session, e.At)
+	if err != nil {
+		return false, err
+	}
+	g := before
+	if wanted.FromMessages {
+		g = g.Heard(asked, j.t.OpenedAt)
+	}
+	if said && !called {
+		g, reached = g.Complete(e.At)
+	}
+	if g == before {
+		return false, nil
+	}
+	r, err := g.Record(j.t.Session, e.At)
+	if err != nil {
+		return false, err
+	}
+	e.Records = append(e.Records, r)
+	if reached {
+		e.Replies = append(e.Replies, sessions.Outgoing{
+			ID: messages.ID{Kind: messages.GoalReached, About: j.t.ID}.String(), Channel: j.t.Channel, Session: j.t.Session,
+			To: j.t.From, ReplyTo: j.t.ReplyTo, Text: g.Announce(), At: e.At, MaybeDuplicate: j.t.Seq <= w.AmbiguousThrough,
+		})
+	}
+	return reached, nil
+}
+
+// saysDone reports whether a turn ended by itself with an answer that says so.
+func saysDone(closing []transcript.Message, o agent.Outcome, c goals.Config) bool {
+	if o.Finish != transcript.EndTurn || len(closing) == 0 {
+		return false
+	}
+	last := closing[len(closing)-1]
+	return last.Role == transcript.Assistant && goals.Says(last.Text(), c.CompletionPhrases)
+}
+
+// ownPart returns the words that opened a turn, and whether it has called a tool. (AD02)
+func ownPart(history []transcript.Message, turn string) (asked string, called bool) {
+	for _, m := range slices.Backward(history) {
+		if m.ID == openingID(turn) {
+			return m.Text(), called
+		}
+		called = called || len(m.Calls()) > 0
+	}
+	return "", called
+}

@@ -161,3 +161,24 @@ func TestWithoutTheToolNoSkillIsListed(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// AD04, ruling 15: a goal stands quoted in the volatile block, on one line, before the date.
+func TestAGoalLeavesTheStableBlockAsItIs(t *testing.T) {
+	t.Parallel()
+	key, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "1", Kind: sessionkeys.DM, Peer: "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	none, some := prompt.Agent{Prompt: "p"}, prompt.Agent{Prompt: "p", Goal: "paint \"it\"\nnow"}
+	without, with := none.Full(nil, key, now), some.Full(nil, key, now)
+	if without[0] != with[0] || len(with) != 2 || with[1].Cache {
+		t.Errorf("the stable block is %+v", with[0])
+	}
+	if got := with[1].Text; !strings.Contains(got, `in their words: "paint \"it\"\nnow"`) || !strings.HasSuffix(got, "2026 (UTC).") {
+		t.Errorf("the volatile block is %q", got)
+	}
+	if minimal := some.Minimal(nil, now); strings.Contains(minimal[0].Text+minimal[1].Text, "paint") {
+		t.Error("a sub-agent is told the goal")
+	}
+}

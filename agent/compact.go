@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"parley/agent/pressure"
 	"parley/costs"
@@ -197,7 +198,10 @@ func (r *compactor) askSummary(ctx context.Context, history []transcript.Message
 		tail[i].CreatedAt = r.Now()
 	}
 	r.purpose = costs.Summary
-	defer func() { r.purpose = r.turn.Purpose }()
+	if r.Preparation > 0 && o.Trigger == pressure.TriggerAuto && r.gauge.Tokens < r.ladder.Hard {
+		r.giveUpAt = r.Now().Add(r.Preparation)
+	}
+	defer func() { r.purpose, r.giveUpAt = r.turn.Purpose, time.Time{} }()
 	req := r.buildRequest(history, tail...)
 	if choice == llm.None {
 		req = r.withoutCalls(req, history)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -162,6 +164,58 @@ func TestCompaction(t *testing.T) {
 			if n := len(r.model.Requests()); n != 4+summaries {
 				t.Errorf("%d requests, %d of them for a summary", n, summaries)
 			}
+		})
+	}
+	// requirements B21, TX20: a summary that does not begin to come in time is given up, and
+	// the turn goes on without it; one that has begun is awaited, as is one without which the
+	// request does not fit.
+	for name, tc := range map[string]struct {
+		turns  int
+		answer func(never, later <-chan struct{}) llmtest.Turn
+		kind   transcript.OverlayKind
+		reason string
+		took   time.Duration
+	}{
+		"nothing comes": {9, func(never, _ <-chan struct{}) llmtest.Turn {
+			return llmtest.Turn{llmtest.Wait(never)}
+		}, transcript.NoSummary, "timeout", 30 * time.Second},
+		"it has begun": {9, func(_, later <-chan struct{}) llmtest.Turn {
+			return llmtest.Turn{llmtest.Text("All of it "), llmtest.Wait(later), llmtest.Text("was a test.")}
+		}, transcript.Summarised, "", time.Minute},
+		"the request does not fit": {10, func(_, later <-chan struct{}) llmtest.Turn {
+			return llmtest.Turn{llmtest.Wait(later), llmtest.Text("All of it was a test.")}
+		}, transcript.Summarised, "", time.Minute},
+		"it fails again and again": {9, func(_, _ <-chan struct{}) llmtest.Turn {
+			return llmtest.Turn{llmtest.Fail{Kind: llm.Overloaded, Status: 529}}
+		}, transcript.NoSummary, "overloaded", 28 * time.Second},
+	} {
+		t.Run("is not waited for longer than the preparation may take: "+name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newLong(t, nil)
+				r.journal.messages = talk(tc.turns, 1000)
+				r.loop.Now, r.loop.Wait, r.loop.Preparation = nil, nil, 30*time.Second
+				r.loop.Retry = pausing(7 * time.Second)
+				never, later := make(chan struct{}), make(chan struct{})
+				time.AfterFunc(time.Minute, func() { close(later) })
+				r.model.Reply = func(_ int, q llm.Request) llmtest.Turn {
+					if asksForSummary(q) {
+						return tc.answer(never, later)
+					}
+					return text("fine")
+				}
+				began := time.Now()
+				if o := r.run(t, t.Context()); o.Text != "fine" {
+					t.Errorf("the turn ended with %+v", o)
+				}
+				all := overlays(r.journal.messages)
+				if len(all) != 1 || all[0].Kind != tc.kind || all[0].Reason != tc.reason {
+					t.Errorf("the history has %+v", all)
+				}
+				if took := time.Since(began); took != tc.took {
+					t.Errorf("it took %s, not %s", took, tc.took)
+				}
+			})
 		})
 	}
 	t.Run("forbids calls only if the model makes one in place of the summary", func(t *testing.T) {
@@ -420,3 +474,8 @@ func TestACompactionThatDiesAnywhereIsPaidOnce(t *testing.T) {
 		}
 	}
 }
+
+// pausing tries again after a pause.
+type pausing time.Duration
+
+func (a pausing) Next(int, time.Duration, error) (time.Duration, bool) { return time.Duration(a), true }

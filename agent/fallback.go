@@ -62,11 +62,12 @@ func (r *take) nextCall() costs.CallID {
 }
 
 // retryCall reports whether a failed call is made again, and after how long. A probe is not;
-// one that another model may answer is only for as long as Patience.
+// one that another model may answer is only for as long as Patience, and one that prepares a
+// request until the turn goes on without it.
 func (r *take) retryCall(p llm.Permit, err *llm.Error, elapsed time.Duration) (time.Duration, bool) {
 	pause, again := r.retry(err, elapsed)
 	late := r.Patience > 0 && len(r.turn.Fallbacks) > 0 && elapsed+pause > r.Patience
-	if p.IsProbe() || late && err.IsProviders() {
+	if p.IsProbe() || late && err.IsProviders() || !r.giveUpAt.IsZero() && !r.Now().Add(pause).Before(r.giveUpAt) {
 		return 0, false
 	}
 	return pause, again

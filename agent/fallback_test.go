@@ -232,7 +232,7 @@ func TestFallbackOfAnotherTake(t *testing.T) {
 	}
 }
 
-// requirements B22: while no model is available a turn ends at once, prepares nothing and
+// requirements B22, TX20: while no model is available a turn ends at once, prepares nothing and
 // waits for nothing.
 func TestNoModelIsAvailable(t *testing.T) {
 	t.Parallel()

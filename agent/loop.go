@@ -58,6 +58,9 @@ type Loop struct {
 	// Patience is how long a call is tried again at most where another model may answer in
 	// its place; 0: as Retry says.
 	Patience time.Duration
+	// Preparation is how long a turn waits for a summary without which its next request fits
+	// as well: then it goes on without; 0: as long as the call lasts. (docs/decisions/0072)
+	Preparation time.Duration
 	// Pressure says how a conversation is kept inside the model's window; the zero value
 	// does so.
 	Pressure pressure.Policy
@@ -166,10 +169,11 @@ type take struct {
 	priced      bool
 	notes       notes // what became of the turn's voice notes
 
-	purpose costs.Purpose   // of the calls that are made now
-	ladder  pressure.Ladder // of the turn's model
-	gauge   pressure.Gauge  // of the next request; zero: it was not measured
-	system  int64           // tokens before the messages, as guessed
+	purpose  costs.Purpose   // of the calls that are made now
+	giveUpAt time.Time       // when a call that has brought nothing is given up; zero: never
+	ladder   pressure.Ladder // of the turn's model
+	gauge    pressure.Gauge  // of the next request; zero: it was not measured
+	system   int64           // tokens before the messages, as guessed
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {

@@ -189,9 +189,12 @@ func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, re
 	began := r.Now()
 	var shown strings.Builder
 	defer func() { a.took, a.words = r.Now().Sub(began), shown.String() }()
+	ctx, alive, end := r.withGiveUp(ctx)
+	defer end()
 	for ev, err := range r.turn.Model.Stream(ctx, req) {
+		alive()
 		if err != nil {
-			a.err = r.modelError(err, received)
+			a.err = asTimeout(ctx, r.modelError(err, received))
 			return a, max(received, a.err.Received)
 		}
 		if ev.Type == llm.Complete && ev.Response != nil {

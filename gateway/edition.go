@@ -82,7 +82,7 @@ func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) erro
 	}
 	e.arrivals = intake.Settings{Sources: e.sources(), Agents: slices.Sorted(maps.Keys(e.cfg.Agents)), Limits: e.cfg.Limits}
 	loop := agent.Loop{
-		Circuit: g.circuits, Patience: e.cfg.Circuit.Patience,
+		Circuit: g.circuits, Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
 		Prices: g.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
 		Pressure: e.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: g.o.Logger,
 	}

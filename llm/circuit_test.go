@@ -181,7 +181,7 @@ func TestCircuit(t *testing.T) {
 	})
 }
 
-// requirements B22: after no model was available, none is tried for a while.
+// requirements B22, TX20: after no model was available, none is tried for a while.
 func TestPostponeKeepsAllModelsOfATurnAwayForTheBackoff(t *testing.T) {
 	t.Parallel()
 	c := newCircuits(1)

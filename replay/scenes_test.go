@@ -37,6 +37,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"limits":    limits,
 	"goal":      goal,
 	"summary":   summary,
+	"unready":   unready,
 	"files":     files,
 	"received":  received,
 	"joined":    joined,
@@ -83,6 +84,27 @@ func commands(t *testing.T) []byte {
 	gw := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Change: quick}).Start()
 	for _, text := range []string{"what is 12*7", "/status", "/cost", "**bold** <b> & _odd_", "/new", "what is 1+1"} {
 		gw.Ask(gatewaytest.Ann, text)
+	}
+	return oldest(t, gw)
+}
+
+// unready goes on without a summary that does not come in time.
+func unready(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Change: func(c *settings.Config) {
+			quick(c)
+			c.Context.MaxTokens = 5000
+			c.Worker.ContextPrepTimeout = time.Second
+		},
+		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+			if strings.HasPrefix(p.LastText(), "Provide a detailed but concise summary") {
+				<-ctx.Done()
+			}
+			return model.Reply(model.Say("Go on."))
+		},
+	}).Start()
+	for range 6 {
+		gw.Ask(gatewaytest.Ann, strings.Repeat("We talk about this and that. ", 100))
 	}
 	return oldest(t, gw)
 }

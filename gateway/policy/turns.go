@@ -21,6 +21,9 @@ type Turns struct {
 	// TurnTimeout ends a turn that takes longer, and tells the person. Default
 	// 10m.
 	TurnTimeout time.Duration `yaml:"turn_timeout"`
+	// ContextPrepTimeout is how long a turn waits for a summary of its conversation that its
+	// next request can do without; -1: as long as it takes. Default 30s. (requirements B21)
+	ContextPrepTimeout time.Duration `yaml:"context_prep_timeout"`
 	// Grace is how long running turns may go on after the process was asked to
 	// end; then they are handed over. Default 20s.
 	Grace time.Duration `yaml:"grace"`
@@ -47,6 +50,7 @@ func (c Turns) Defaults() Turns {
 	}
 	set(&c.Lease, 10*time.Second)
 	set(&c.TurnTimeout, 10*time.Minute)
+	set(&c.ContextPrepTimeout, 30*time.Second)
 	set(&c.Grace, 20*time.Second)
 	return c
 }
@@ -68,6 +72,9 @@ func (c Turns) Validate() error {
 	}
 	if c.TurnTimeout < time.Second {
 		ps.Add("turn_timeout", "%s is shorter than a second", c.TurnTimeout)
+	}
+	if c.ContextPrepTimeout < time.Second && c.ContextPrepTimeout != -1 {
+		ps.Add("context_prep_timeout", "%s is shorter than a second, and not -1", c.ContextPrepTimeout)
 	}
 	if c.Grace < 0 {
 		ps.Add("grace", "%s is negative", c.Grace)

@@ -100,6 +100,9 @@ type Turn struct {
 	// that it came to. (docs/decisions/0066)
 	Fallbacks []Fallback
 
+	// Summariser is asked for summaries before the turn's own model; nil: that alone is.
+	Summariser *Fallback
+
 	// Compact: the turn carries out what a person asked for, and answers no message.
 	Compact *Compaction
 

@@ -19,6 +19,7 @@ import (
 type compactor struct {
 	*requester
 	warned  bool               // the log has said that the window fills
+	plain   bool               // summaries are the own model's, since the summariser gave none
 	refused *costs.BudgetError // what refused a summary in this take; nil: nothing did
 }
 
@@ -193,10 +194,10 @@ func onlyCalls(m transcript.Message) bool { return len(m.Calls()) > 0 && m.Text(
 // thinking, but reading the whole conversation uncached costs more than that saves. A number
 // of thinking tokens comes on top of those for the words.
 func (r *compactor) askSummary(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string, choice llm.ToolChoice) (modelResult, error) {
-	tail := pressure.Request(o, r.ladder, wishes)
-	for i := range tail {
-		tail[i].CreatedAt = r.Now()
+	if got, answered, err := r.askSummariser(ctx, history, o, wishes); answered || err != nil {
+		return got, err
 	}
+	tail := r.summaryTail(o, wishes)
 	r.purpose = costs.Summary
 	if r.Preparation > 0 && o.Trigger == pressure.TriggerAuto && r.gauge.Tokens < r.ladder.Hard {
 		r.giveUpAt = r.Now().Add(r.Preparation)
@@ -208,6 +209,15 @@ func (r *compactor) askSummary(ctx context.Context, history []transcript.Message
 	}
 	req.MaxTokens = min(req.MaxTokens, int(pressure.AnswerTokens(r.ladder))+req.Budget)
 	return r.ask(ctx, req, len(history), tail...)
+}
+
+// summaryTail returns the words that ask for the summary.
+func (r *compactor) summaryTail(o transcript.Overlay, wishes string) []transcript.Message {
+	tail := pressure.Request(o, r.ladder, wishes)
+	for i := range tail {
+		tail[i].CreatedAt = r.Now()
+	}
+	return tail
 }
 
 // commitSummary books a, with the summary that it brought, or why there is none.

@@ -53,15 +53,15 @@ type Unpriced struct {
 	Agent, Model string // no agent: the model makes words of voice notes
 	Fallback     bool   // the agent falls back to it
 	Choice       bool   // people may choose it
-	Title        bool   // it finds titles; no agent
+	Beside       string // where it stands that is asked beside the agents: titles.model or context.model
 	Ceiling      bool   // they are reckoned by it
 	Refused      bool   // a budget applies, so they are refused
 }
 
 // ConfigPath returns the place in the configuration that names the model.
 func (u Unpriced) ConfigPath() string {
-	if u.Title {
-		return "titles.model"
+	if u.Beside != "" {
+		return u.Beside
 	}
 	if u.Agent == "" {
 		return "transcription"
@@ -77,7 +77,7 @@ func (u Unpriced) ConfigPath() string {
 
 // Remedy returns how the model gets a price.
 func (u Unpriced) Remedy() string {
-	if u.Agent == "" && !u.Title {
+	if u.Agent == "" && u.Beside == "" {
 		return "give transcription.price_per_minute"
 	}
 	return "list it in prices.file, or give prices.ceiling"
@@ -103,9 +103,10 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 			us = append(us, Unpriced{Agent: name, Model: asked, Fallback: i > 0 && i < len(own), Choice: i >= len(own), Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
 		}
 	}
-	if provider, model, splitErr := settings.SplitModel(c.Titles.Model); splitErr == nil {
-		if p, ok := v.Price(provider, model); !ok || p.Ceiling {
-			us = append(us, Unpriced{Model: c.Titles.Model, Title: true, Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
+	for _, beside := range [][2]string{{"titles.model", c.Titles.Model}, {"context.model", c.Context.Model}} {
+		provider, model, splitErr := settings.SplitModel(beside[1])
+		if p, ok := v.Price(provider, model); splitErr == nil && (!ok || p.Ceiling) {
+			us = append(us, Unpriced{Model: beside[1], Beside: beside[0], Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
 		}
 	}
 	provider, model, splitErr := settings.SplitModel(c.Transcription.Model)

@@ -30,6 +30,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 				MaxSteps: a.MaxIterations, MaxTok: a.MaxTokens, Window: a.Window, Tools: a.Tools, DoneTool: a.DoneTool,
 				Middleware: a.Middleware, MaxTurnCost: a.MaxTurnCostAmount(), MaxTurnTokens: a.MaxTurnTokens,
 				Parameters: e.agents[name].Parameters, Fallbacks: e.recorded(e.agents[name].Fallbacks), Choices: e.recorded(e.agents[name].Choices),
+				Summariser:   e.recordedSummariser(name),
 				Instructions: said.instructions, Skills: said.skills,
 			}, true
 		},
@@ -49,4 +50,14 @@ func (e *edition) recorded(ms []agent.Fallback) (all []recording.Fallback) {
 		})
 	}
 	return all
+}
+
+// recordedSummariser returns the model that is asked for an agent's summaries, as a recording
+// has it; nil: its own.
+func (e *edition) recordedSummariser(name string) *recording.Fallback {
+	f := e.agents[name].Summariser
+	if f == nil {
+		return nil
+	}
+	return &e.recorded([]agent.Fallback{*f})[0]
 }

@@ -46,6 +46,9 @@ func (e *edition) wireAgents() error {
 		if err := e.wireChoices(name, a); err != nil {
 			return err
 		}
+		if err := e.wireSummariser(name, a); err != nil {
+			return err
+		}
 		if err := e.wireTitles(name, a); err != nil {
 			return err
 		}

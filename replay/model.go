@@ -85,6 +85,9 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 	s.advanceClock(e.At)
 	s.feedFor(ctx, s.script.joins.next[id])
 	said, answered := s.script.messages[transcript.MessageID{Turn: c.Turn, Kind: transcript.Answer, Step: c.Step}.String()]
+	if c.Purpose == costs.Summary && e.Outcome == outcomeOK {
+		said, answered = s.script.summaryOf(c), true
+	}
 	half := answered && isHalf(said) && !s.script.wasRetried(id)
 	if half && !yield(llm.Event{Type: llm.ContentDelta, Text: said.Text()}, nil) {
 		return

@@ -19,6 +19,9 @@ func recordedPrices(r *recording.Recording, current bool) (agent.Prices, error) 
 		for _, f := range slices.Concat(a.Fallbacks, a.Choices) {
 			families[f.Provider] = f.Family
 		}
+		if f := a.Summariser; f != nil {
+			families[f.Provider] = f.Family
+		}
 	}
 	table, err := prices.Open(prices.Options{Families: families})
 	if err != nil {

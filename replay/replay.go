@@ -25,7 +25,7 @@
 //   - what was said in voice notes, and which have no words;
 //   - a turn that was open at the export goes as far as the recording does;
 //   - what was answered at once, as /status, is not asked again;
-//   - titles are not found again.
+//   - what summaries said, and titles are not found again.
 //
 // The clock follows the recording: each thing happens when it happened.
 package replay
@@ -152,7 +152,10 @@ func newPlayer(o parts) (*player, error) {
 			continue
 		}
 		a.Model = &model{s: s, provider: setup.Provider, name: setup.Model}
-		a.Fallbacks, a.Choices = s.recordedModels(setup.Fallbacks), s.recordedModels(setup.Choices)
+		a.Fallbacks, a.Choices = s.recordedModels(setup.Fallbacks...), s.recordedModels(setup.Choices...)
+		if setup.Summariser != nil {
+			a.Summariser = &s.recordedModels(*setup.Summariser)[0]
+		}
 		a.Tools = s.replaceTools(a.Tools)
 		s.prompt[name] = a
 	}
@@ -169,7 +172,7 @@ func newPlayer(o parts) (*player, error) {
 }
 
 // recordedModels returns models of the setup as they answer in the replay.
-func (s *player) recordedModels(fs []recording.Fallback) (all []agent.Fallback) {
+func (s *player) recordedModels(fs ...recording.Fallback) (all []agent.Fallback) {
 	for _, f := range fs {
 		all = append(all, agent.Fallback{
 			Model:  &model{s: s, provider: f.Provider, name: f.Model},

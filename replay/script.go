@@ -231,6 +231,35 @@ func (s *script) modelOf(q *recording.Request) [2]string {
 	return [2]string{f.Provider, f.Model}
 }
 
+// summaryOf returns what a call for a summary was answered: the words of the overlay that the
+// last attempt of its step became. Other attempts, and those that freed nothing, gave none
+// that are known.
+func (s *script) summaryOf(c costs.CallID) transcript.Message {
+	m := transcript.Message{Role: transcript.Assistant}
+	if s.nextAttempt(c.String()) != nil {
+		return m
+	}
+	steps := map[int]bool{}
+	for id := range s.requests {
+		if other, err := costs.ParseCallID(id); err == nil && other.Turn == c.Turn && other.Purpose == costs.Summary && other.Step < c.Step {
+			steps[other.Step] = true
+		}
+	}
+	skip := len(steps)
+	for _, one := range s.r.Messages[s.turns[c.Turn].Session] {
+		o, ok := one.Overlay()
+		id, ours := transcript.ParseMessageID(one.ID)
+		if !ok || !ours || id.Turn != c.Turn || o.Kind != transcript.Summarised && o.Kind != transcript.NoSummary {
+			continue
+		}
+		if skip--; skip < 0 {
+			m.Parts = []transcript.Part{transcript.Text{Text: o.Summary}}
+			return m
+		}
+	}
+	return m
+}
+
 // rebuildRequest returns what a call asked, as it is made again from the transcript.
 func (s *script) rebuildRequest(q *recording.Request) (llm.RequestTemplate, llm.Request, error) {
 	f := s.r.Frames[q.Template]

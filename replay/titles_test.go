@@ -8,6 +8,7 @@ import (
 
 	"parley/costs"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/prices"
 	"parley/gateway/recording"
 	"parley/gateway/settings"
 	"parley/replay"
@@ -49,6 +50,43 @@ func TestARecordingWithATitleReplaysWithoutDifferences(t *testing.T) {
 	}
 	report, err := replay.Run(t.Context(), r, replay.Options{})
 	if err != nil || len(report.Differences) != 0 || report.Turns != 2 {
+		t.Errorf("replayed %+v, %v", report, err)
+	}
+}
+
+// requirements A06: through the whole gateway, another model is asked for summaries, its call has
+// the purpose of one, and a recording of it replays without differences.
+func TestASummariserIsAskedAndReplayed(t *testing.T) {
+	t.Parallel()
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			if p.Model == "other" {
+				return model.Reply(model.Say("They spoke of fruit."))
+			}
+			return model.Reply(model.Say(strings.Repeat("apples and pears ", 400)))
+		},
+		Change: func(c *settings.Config) {
+			quick(c)
+			c.Prices.Ceiling = prices.Ceiling{Input: "5", Output: "25"}
+			p := c.Providers["sim"]
+			p.Models = append(p.Models, settings.ModelConfig{Name: "other", Window: 100_000})
+			c.Providers["sim"] = p
+			c.Context.Model = "sim/other"
+		},
+	}).Start()
+	for _, text := range []string{"one", "two", "three"} {
+		gw.Ask(gatewaytest.Ann, text)
+	}
+	if got := gw.Ask(gatewaytest.Ann, "/compact"); !strings.HasPrefix(got, "I have summarised") {
+		t.Fatalf("/compact: %q", got)
+	}
+	gw.AwaitMetrics(`parley_llm_requests_total{agent_kind="summary",model="other",outcome="ok",provider="sim"} 1`)
+	r, err := recording.Read(bytes.NewReader(oldest(t, gw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := replay.Run(t.Context(), r, replay.Options{})
+	if err != nil || len(report.Differences) != 0 || report.Turns != 4 {
 		t.Errorf("replayed %+v, %v", report, err)
 	}
 }

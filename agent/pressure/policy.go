@@ -32,6 +32,10 @@ type Policy struct {
 	MaxTokens int64 `yaml:"max_tokens" json:"max_tokens,omitempty"`
 	// ResultBytes is how much of one result of a tool a request holds at first; 0: 50 KiB.
 	ResultBytes int `yaml:"result_bytes" json:"result_bytes,omitempty"`
+
+	// Model is asked for summaries of conversations with people, as provider/model; default:
+	// the model of the agent. Who runs turns dials it. (docs/decisions/0073)
+	Model string `yaml:"model" json:"-"`
 }
 
 // Defaults of a Policy.

@@ -101,9 +101,10 @@ type Agent struct {
 	MaxTurnCost   costs.Amount `json:"max_turn_cost,omitempty"`
 	MaxTurnTokens int64        `json:"max_turn_tokens,omitempty"`
 
-	Parameters llm.Parameters `json:"parameters,omitzero"` // how its model is asked
-	Fallbacks  []Fallback     `json:"fallbacks,omitempty"` // that answer when its model does not work
-	Choices    []Fallback     `json:"choices,omitempty"`   // that people may choose; its own may be among them
+	Parameters llm.Parameters `json:"parameters,omitzero"`  // how its model is asked
+	Fallbacks  []Fallback     `json:"fallbacks,omitempty"`  // that answer when its model does not work
+	Choices    []Fallback     `json:"choices,omitempty"`    // that people may choose; its own may be among them
+	Summariser *Fallback      `json:"summariser,omitempty"` // that is asked for summaries
 	// The operator's instructions and skills, as they were read last before the export.
 	Instructions []prompt.File  `json:"instructions,omitempty"`
 	Skills       []skills.Skill `json:"skills,omitempty"`

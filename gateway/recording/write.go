@@ -134,7 +134,7 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 		if name == h.Agent {
 			h.Model = a.Provider + "/" + a.Model
 		}
-		for _, f := range append([]Fallback{{Provider: a.Provider, Model: a.Model}}, slices.Concat(a.Fallbacks, a.Choices)...) {
+		for _, f := range a.models() {
 			model := f.Provider + "/" + f.Model
 			if p, ok := w.s.Price(f.Provider, f.Model); ok && !priced[model] {
 				priced[model] = true
@@ -143,6 +143,15 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 		}
 	}
 	return w.writeLine(h)
+}
+
+// models are those that may be asked for an agent.
+func (a Agent) models() []Fallback {
+	all := append([]Fallback{{Provider: a.Provider, Model: a.Model, Family: a.Family}}, slices.Concat(a.Fallbacks, a.Choices)...)
+	if a.Summariser != nil {
+		all = append(all, *a.Summariser)
+	}
+	return all
 }
 
 // writeSession writes one session, and those that it started.

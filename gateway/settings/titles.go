@@ -44,6 +44,32 @@ func (c Config) TitleModel(a AgentConfig) string {
 // ModelSettingsOf returns what the provider of provider/model says about how it is asked.
 func (c Config) ModelSettingsOf(model string) ModelSettings { return c.modelSettings(model) }
 
+// validateSummariser reports a mistake in which model is asked for summaries.
+func (c Config) validateSummariser(ps *problems.List) {
+	if c.Context.Model == "" {
+		return
+	}
+	provider, _, err := SplitModel(c.Context.Model)
+	if err != nil {
+		ps.Check("context.model", err)
+	} else if _, ok := c.Providers[provider]; !ok {
+		ps.Add("context.model", "no provider %q for the model %q; %s", provider, c.Context.Model, have(c.Providers))
+	}
+	if c.Context.Off {
+		ps.Add("context.off", "is set, so that context.model is never asked: leave one of them out")
+	}
+}
+
+// Summariser returns the model that is asked for summaries, as its provider's models say; nil:
+// each agent's own is.
+func (c Config) Summariser() *FallbackConfig {
+	if c.Context.Model == "" {
+		return nil
+	}
+	_, m := c.modelConfig(c.Context.Model)
+	return &FallbackConfig{Model: c.Context.Model, Window: m.Window, ModelSettings: m.ModelSettings}
+}
+
 func (c Config) validateTitles(ps *problems.List) {
 	if c.Titles.Model == "" {
 		return

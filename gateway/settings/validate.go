@@ -59,6 +59,7 @@ func (c Config) Validate() error {
 	c.Retry.validate(&ps, "retry")
 	c.Circuit.validate(&ps)
 	c.validateTitles(&ps)
+	c.validateSummariser(&ps)
 
 	c.validateChannels(&ps)
 	c.validateProviders(&ps)

@@ -67,7 +67,8 @@ type Agent struct {
 	MaxCost       costs.Amount       // of a person's turn with its sub-agents; 0: no limit
 	MaxTurnTokens int64              // of the model calls of one turn; 0: no limit
 
-	Title *agent.Titling // what finds titles of its conversations; nil: they have none
+	Summariser *agent.Fallback // what is asked for summaries before Model; nil: nothing
+	Title      *agent.Titling  // what finds titles of its conversations; nil: they have none
 
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout

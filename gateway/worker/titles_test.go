@@ -184,7 +184,7 @@ func TestATitleThatFailsIsCountedAndTheTurnKnowsNothingOfIt(t *testing.T) {
 	}
 	t.Run("a panic", func(t *testing.T) {
 		t.Parallel()
-		inFakeTime(t, func(t *testing.T, r *fixture) {
+		inFakeTime(t, func(_ *testing.T, r *fixture) {
 			r.start("w", titled(&llmtest.Script{Reply: func(int, llm.Request) llmtest.Turn { panic("broken") }}))
 			r.say(1, "one")
 			r.wantAnswers(1, "re: one")

@@ -92,7 +92,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	loop.Journal = j
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
-		Model: ag.Model, Fallbacks: ag.Fallbacks, System: system, Tools: set,
+		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: system, Tools: set,
 		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 		Parameters: ag.Parameters, ToolTimeout: ag.ToolTimeout, ToolOutput: ag.ToolOutput,
 		Middleware: ag.Middleware, MaxCost: ag.MaxCost, MaxTurnTokens: ag.MaxTurnTokens,

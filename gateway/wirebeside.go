@@ -10,6 +10,26 @@ import (
 	"parley/problems"
 )
 
+// wireSummariser opens the model that is asked for summaries of an agent's conversations, if
+// that is another than its own.
+func (e *edition) wireSummariser(name string, a settings.AgentConfig) error {
+	s := e.cfg.Summariser()
+	if s == nil || s.Model == a.Model {
+		return nil
+	}
+	f, err := e.dialer().fallback(a, *s)
+	if err != nil {
+		return problems.List{{Path: "context.model", Err: err}}
+	}
+	if n := nameOf(f.Model); !slices.Contains(e.sets.Models, n) {
+		e.sets.Models = append(e.sets.Models, n)
+	}
+	answers := e.agents[name]
+	answers.Summariser = &f
+	e.agents[name] = answers
+	return nil
+}
+
 // wireTitles opens the model that finds titles for an agent's conversations, if one does.
 func (e *edition) wireTitles(name string, a settings.AgentConfig) error {
 	model := e.cfg.TitleModel(a)

@@ -128,6 +128,16 @@ type TypingStopper interface {
 	StopTyping(ctx context.Context, to sessionkeys.Address) error
 }
 
+// StatusShower is a Typer that has a place beside a conversation for what the bot does at
+// this moment, so that it need not stand in a message.
+type StatusShower interface {
+	// HasStatus reports whether there is such a place. It makes no call.
+	HasStatus(to sessionkeys.Address) bool
+	// ShowStatus is ShowTyping with one line of words, Markdown of which at most code spans
+	// are markup; none takes away what stands there. It fades as the sign does.
+	ShowStatus(ctx context.Context, to sessionkeys.Address, line string) error
+}
+
 // WebhookReceiver is a channel to whom the network comes with HTTP requests.
 type WebhookReceiver interface {
 	// Hook gives the path of those requests and what answers them; an empty

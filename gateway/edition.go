@@ -89,7 +89,7 @@ func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) erro
 	e.turns = worker.Settings{
 		Agents: e.agents, Loop: loop, Files: sends, Attachments: g.newImporter(e, b),
 		Children: &subagents.Settings{Config: e.cfg.Subagents, Agents: e.subagent, Loop: loop},
-		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(),
+		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(), Activity: e.cfg.ActivityByChannel(),
 		Goals:            e.cfg.Goals,
 		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
 		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,

@@ -29,13 +29,13 @@ type classLimits map[class]int
 // stream is ended by chat.stopStream (tier 2), each message that grows by a chat.update
 // (tier 3), each reaction by reactions.remove (tier 2).
 var methodLimits = map[string]classLimits{
-	"chat.startStream":            {preview: 14},
-	"chat.appendStream":           {preview: 90},
-	"chat.update":                 {preview: 28},
-	sessionCalls:                  {cosmetic: 18, ending: 45},
-	"assistant.threads.setStatus": {cosmetic: 90},
-	addReaction:                   {cosmetic: 14, ending: 45},
-	endReaction:                   {ending: 18},
+	"chat.startStream":  {preview: 14},
+	"chat.appendStream": {preview: 90},
+	"chat.update":       {preview: 28},
+	sessionCalls:        {cosmetic: 18, ending: 45},
+	setStatusMethod:     {cosmetic: 90},
+	addReaction:         {cosmetic: 14, ending: 45},
+	endReaction:         {ending: 18},
 }
 
 // Of posts Slack takes about one a second in a channel. An answer that begins to grow

@@ -137,6 +137,7 @@ func (y *typing) setSessionStatus(ctx context.Context, to sessionkeys.Address, s
 // StopTyping ends the session of a thread, if one may be at work. What cannot be told now
 // Receive tells later.
 func (y *typing) StopTyping(ctx context.Context, to sessionkeys.Address) error {
+	y.clearStatus(ctx, to)
 	if to.Thread == "" || !y.sessions.mustEnd(to, y.o.Now()) {
 		return nil
 	}

@@ -115,6 +115,7 @@ var (
 	_ channels.Channel         = (*Channel)(nil)
 	_ channels.Editor          = (*Channel)(nil)
 	_ channels.Streamer        = (*Channel)(nil)
+	_ channels.StatusShower    = (*Channel)(nil)
 	_ channels.Typer           = (*Channel)(nil)
 	_ channels.TypingStopper   = (*Channel)(nil)
 	_ channels.Reactor         = (*Channel)(nil)

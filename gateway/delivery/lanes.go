@@ -104,7 +104,7 @@ func (l *lanes) queuePreview(p signals.Preview) {
 			case j.isAnswerOf(p.Turn):
 				return
 			case j.show != nil && j.show.Turn == p.Turn:
-				if p.Over || p.Text != "" && !j.show.Over {
+				if p.Over || p.Shows() && !j.show.Over {
 					c.jobs[i].show = &p
 				}
 				return

@@ -48,6 +48,39 @@ func TestAPreviewGrowsAndBecomesTheAnswer(t *testing.T) {
 	}
 }
 
+// requirements F18, AC03: what a turn does stands below its words, and neither behind its answer
+// nor behind its end.
+func TestWhatATurnDoesIsGoneWithItsAnswerAndWithItsEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start()
+	r.begin("a", "t1")
+	p.does("a", "t1", "", "Reading …")
+	r.await("a preview", func() bool { return len(r.net.log()) == 1 })
+	p.does("a", "t1", "Let me see.", "Reading …")
+	r.await("words", func() bool { return len(r.net.log()) == 2 })
+	r.answer(p, "a", "t1", "It is so.")
+	if got := r.net.chat(); !slices.Equal(got, []string{"It is so."}) {
+		t.Errorf("in the chat stands %q", got)
+	}
+	r.begin("b", "t2")
+	p.does("b", "t2", "", "Reading …")
+	r.await("another preview", func() bool { return len(r.net.chat()) == 2 })
+	p.over("b", "t2")
+	r.await("its end", func() bool { return r.net.chat()[1] == "(stopped)" })
+	// What has only words keeps them.
+	r.begin("c", "t3")
+	p.does("c", "t3", "Half an", "")
+	r.await("a third preview", func() bool { return len(r.net.chat()) == 3 })
+	p.over("c", "t3")
+	r.queue("c", "the end")
+	p.wake()
+	r.delivered()
+	if got := r.net.chat(); !slices.Equal(got[2:], []string{"Half an", "the end"}) {
+		t.Errorf("in the chat stands %q", got)
+	}
+}
+
 func TestTheFirstMessageOfAPreviewHasTheTimeOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

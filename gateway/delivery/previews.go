@@ -22,6 +22,7 @@ type preview struct {
 	pausedUntil time.Time // no edits before: the network asked for a pause
 	createdAt   time.Time
 	step        int    // whose words it shows
+	active      bool   // it shows what the turn does, which is not to stay
 	chat        string // the id of the chat that it stands in
 }
 

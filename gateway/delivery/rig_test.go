@@ -474,6 +474,11 @@ func (p *process) show(chat, turn, text string) {
 	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to(chat), Text: text})
 }
 
+// does says what the turn does, beside its words so far.
+func (p *process) does(chat, turn, text, activity string) {
+	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to(chat), Text: text, Activity: activity, Status: activity})
+}
+
 // over says that the turn ended without an answer.
 func (p *process) over(chat, turn string) {
 	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to(chat), Over: true})

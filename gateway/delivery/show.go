@@ -1,9 +1,11 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/channels"
@@ -52,17 +54,42 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 				return err
 			}
 		}
+		if err := ps.endActivity(ctx, s, at); err != nil {
+			return err
+		}
 		return ps.endStream(ctx, s.Turn, s.AskedAt, at)
 	}
 	if over, err := ps.isOver(ctx, s, at); over || err != nil {
 		return err
 	}
-	if s.Text == "" {
+	if !s.Shows() {
 		if t, ok := ps.ch.(channels.Typer); ok {
 			return t.ShowTyping(ctx, at.to)
 		}
 		return nil
 	}
+	beside, ok := ps.ch.(channels.StatusShower)
+	if !ok || !beside.HasStatus(at.to) {
+		return ps.grow(ctx, s, at, ps.compose(s.Text, s.Activity))
+	}
+	// What is sent would take the status away.
+	if err := ps.grow(ctx, s, at, ps.compose(s.Text, "")); err != nil {
+		return err
+	}
+	return beside.ShowStatus(ctx, at.to, ps.Redactor.Clean(s.Status))
+}
+
+// compose returns the text of a preview, without secrets.
+func (ps *previews) compose(text, activity string) string {
+	text = ps.Redactor.CleanGrowing(text)
+	if activity == "" {
+		return text
+	}
+	return strings.TrimSpace(text + "\n\n" + ps.Redactor.Clean(activity))
+}
+
+// grow has the preview's message show a text.
+func (ps *previews) grow(ctx context.Context, s signals.Preview, at destination, text string) error {
 	ed, ok := ps.ch.(channels.Editor)
 	if !ok {
 		return nil
@@ -71,7 +98,7 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 	if p.ended || ps.Now().Before(p.pausedUntil) {
 		return nil
 	}
-	bodies := ps.ch.Render(ps.Redactor.CleanGrowing(s.Text))
+	bodies := ps.ch.Render(text)
 	if len(bodies) == 0 {
 		return nil
 	}
@@ -79,6 +106,7 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 		p.backOff(ps.Now(), err)
 		return err
 	}
+	p.active = s.Activity != ""
 	// Only the first message of a long answer is shown before its end.
 	if p.messageID != "" && p.chat == at.to.Peer {
 		grow := ed.Edit
@@ -113,6 +141,30 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 	ps.countFirstVisible(p, s.To, s.AskedAt)
 	return ps.Store.Preview(context.WithoutCancel(ctx), s.Turn, sessions.ShownPreview(r.MessageID))
 }
+
+// endActivity takes out of the preview of a turn that has no answer what the turn did when
+// it ended. Its words stay.
+func (ps *previews) endActivity(ctx context.Context, s signals.Preview, at destination) error {
+	ed, ok := ps.ch.(channels.Editor)
+	ps.mu.Lock()
+	p := ps.turns[s.Turn]
+	ps.mu.Unlock()
+	if !ok || p == nil || !p.active || p.messageID == "" || p.chat != at.to.Peer {
+		return nil
+	}
+	bodies := ps.ch.Render(cmp.Or(ps.Redactor.Clean(s.Text), textStopped))
+	if len(bodies) == 0 {
+		return nil
+	}
+	if err := ed.Edit(ctx, at.to, p.messageID, bodies[0]); err != nil {
+		return fmt.Errorf("take out of a preview what a turn did: %w", err)
+	}
+	p.active = false
+	return nil
+}
+
+// textStopped is what is left of a preview that never had words.
+const textStopped = "(stopped)"
 
 // sendFirst sends the message that a preview begins with. A call that has begun is
 // not cut off.
@@ -199,7 +251,7 @@ func (ps *previews) isOver(ctx context.Context, s signals.Preview, at destinatio
 	if t.State == sessions.Done {
 		return true, nil
 	}
-	if s.Text != "" && (p == nil || !p.tried) {
+	if s.Shows() && (p == nil || !p.tried) {
 		return false, ps.resume(ctx, s, at)
 	}
 	return false, nil

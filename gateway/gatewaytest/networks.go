@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/gateway"
+	"parley/gateway/activity"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
 	"parley/simulators/signal"
@@ -195,9 +196,12 @@ func shortDir(t testing.TB) string {
 }
 
 // channelsConfig configures the networks of the environment. Everybody may talk to the bot,
-// and each message has an answer of its own, which tests count.
+// and each message has an answer of its own, which tests count. Of what turns do nothing is
+// shown, so that what is shown does not depend on how quick they are.
 func (h *Env) channelsConfig() (c settings.ChannelsConfig) {
-	common := settings.Common{Access: policy.Access{Everyone: true}, WhileBusy: policy.Queue}
+	common := settings.Common{
+		Access: policy.Access{Everyone: true}, WhileBusy: policy.Queue, Activity: activity.Config{Direct: activity.Off, Groups: activity.Off},
+	}
 	if h.Telegram != nil {
 		c.Telegram = map[string]settings.TelegramConfig{string(Telegram): {
 			Common: common, Token: settings.NewSecret(Token), APIURL: h.Telegram.URL(), Pace: Pace,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/activity"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 	"parley/problems"
@@ -27,6 +28,7 @@ type Account struct {
 	BudgetPerDay string
 	Waiting      policy.Waiting
 	Reactions    channels.Reactions
+	Activity     activity.Config
 	Secrets      []Secret
 	Proxy        Secret                // of which only what authenticates is one
 	Person       func(id string) error // whether id can be a person's on this network
@@ -99,6 +101,15 @@ func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	return m
 }
 
+// ActivityByChannel returns how much of what turns do is shown, by channel instance.
+func (c Config) ActivityByChannel() map[string]activity.Config {
+	m := map[string]activity.Config{}
+	for _, a := range c.Accounts() {
+		m[a.Name] = a.Activity
+	}
+	return m
+}
+
 // validate checks what holds for an account of any network.
 func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
 	if !instanceName.MatchString(a.Name) {
@@ -111,6 +122,7 @@ func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
 	_, err := budgets.Parse(a.BudgetPerDay)
 	ps.Check(a.Path+".budget_per_day", err)
 	ps.Check(a.Path, a.Waiting.Validate())
+	ps.Check(a.Path+".activity", a.Activity.Defaults().Validate())
 }
 
 // validateChannels reports the mistakes in the bot accounts.

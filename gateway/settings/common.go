@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/activity"
 	"parley/gateway/budgets"
 	"parley/gateway/policy"
 )
@@ -27,12 +28,14 @@ type Common struct {
 	// Reactions are put on what people write: one while a turn works on it, another when
 	// it was answered; emoji, or their names where the network has such. Default: none.
 	Reactions channels.Reactions `yaml:"reactions"`
+	// Activity is how much of what a turn does is shown while it runs.
+	Activity activity.Config `yaml:"activity"`
 }
 
 // account returns what c says of an account.
 func (c Common) account() Account {
 	return Account{
-		Agent: c.Agent, Access: c.Access, BudgetPerDay: c.BudgetPerDay, Waiting: c.waiting(), Reactions: c.Reactions,
+		Agent: c.Agent, Access: c.Access, BudgetPerDay: c.BudgetPerDay, Waiting: c.waiting(), Reactions: c.Reactions, Activity: c.Activity,
 	}
 }
 
@@ -43,6 +46,7 @@ func (c Common) waiting() policy.Waiting {
 
 func (c Common) withDefaults() Common {
 	c.WhileBusy = c.waiting().Defaults().WhileBusy
+	c.Activity = c.Activity.Defaults()
 	c.BudgetPerDay = cmp.Or(c.BudgetPerDay, budgets.None)
 	return c
 }

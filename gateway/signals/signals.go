@@ -18,6 +18,7 @@ const (
 	WorkTopic     = "work"     // Work
 	PreviewTopic  = "preview"  // Preview
 	ReactionTopic = "reaction" // Reaction
+	// EventTopic carries Event, see there.
 )
 
 // Control announces a control request for the conversation of a mailbox.
@@ -39,14 +40,19 @@ type Work struct {
 }
 
 // Preview shows what a running turn does, in the chat it answers: that the bot is
-// typing (Text empty), or the answer so far; or that the turn ended without an answer
-// (Over). The answer itself never travels this way.
+// typing (nothing to show), or the answer so far and what the turn does meanwhile; or that
+// the turn ended without an answer (Over), of which Text is what stays. The answer itself
+// never travels this way.
 type Preview struct {
 	Turn    string              `json:"turn"`
 	Channel string              `json:"channel"`
 	To      sessionkeys.Address `json:"to"`
 	ReplyTo string              `json:"reply_to,omitempty"`
 	Text    string              `json:"text,omitempty"`
+	// Activity is what the turn does, Markdown, to be shown below Text for as long as it is
+	// so; Status the same on one line, also Markdown, for where a chat has a place for it.
+	Activity string `json:"activity,omitempty"`
+	Status   string `json:"status,omitempty"`
 	// Step is the model call that Text is of; each begins anew. Before is all that
 	// was said in an earlier one, BeforeStep, the last that said anything.
 	Step       int       `json:"step,omitempty"`
@@ -55,6 +61,9 @@ type Preview struct {
 	Over       bool      `json:"over,omitempty"`
 	AskedAt    time.Time `json:"asked"` // when the turn's message was received
 }
+
+// Shows reports whether there is more to show than that the bot is at work.
+func (p Preview) Shows() bool { return p.Text != "" || p.Activity != "" }
 
 // Reaction shows on the messages of a turn how far it is.
 type Reaction struct {

@@ -7,6 +7,7 @@ import (
 	"parley/agent/prompt"
 	"parley/channels"
 	"parley/costs"
+	"parley/gateway/activity"
 	"parley/gateway/budgets"
 	"parley/gateway/goals"
 	"parley/gateway/policy"
@@ -28,9 +29,10 @@ type Settings struct {
 	Attachments Attachments      // nil: no file is brought
 	// Children are the settings of a turn's sub-agents; nil: those of Options.Subagents.
 	Children *subagents.Settings
-	Limits   budgets.Limits            // the zero value limits nothing
-	Waiting  map[string]policy.Waiting // by channel instance; the zero Waiting where nothing is said
-	Goals    goals.Config              // as [goals.Config.Defaults] fills it in
+	Limits   budgets.Limits             // the zero value limits nothing
+	Waiting  map[string]policy.Waiting  // by channel instance; the zero Waiting where nothing is said
+	Activity map[string]activity.Config // by channel instance: how much of what turns do is shown
+	Goals    goals.Config               // as [goals.Config.Defaults] fills it in
 	// ChoicePerSession: a model that was chosen answers until the session ends; false: also
 	// in later ones.
 	ChoicePerSession bool

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,11 +8,10 @@ import (
 	"time"
 
 	"parley/agent"
-	"parley/agent/pressure"
 	"parley/costs"
+	"parley/gateway/activity"
 	"parley/gateway/signals"
 	"parley/sessions"
-	"parley/transcript"
 )
 
 // How a running turn shows itself. A quick answer is simply sent: neither a
@@ -41,11 +39,15 @@ type progress struct {
 	text       strings.Builder // the words of this step so far
 	before     string          // all words of an earlier step
 	beforeStep int             // which one
-	status     string          // what the turn does meanwhile, for as long as it has no words
+
+	feed *activity.Feed // what the turn does
 }
 
 func newProgress(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *progress {
-	return &progress{a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1)}
+	level := a.settings.Activity[j.t.Channel].Defaults().In(j.t.From.Kind)
+	return &progress{
+		a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1), feed: activity.New(level, a.w.Loop.Redact),
+	}
 }
 
 // observe takes the loop's events, for metrics and for the preview.
@@ -58,22 +60,17 @@ func (s *progress) observe(e agent.Event) {
 		s.mu.Lock()
 		s.text.Reset()
 		s.mu.Unlock()
-	case agent.Compacting:
-		s.showStatus(fmt.Sprintf("Compacting: %s tokens …", pressure.Thousands(e.Overlay.Before)))
-	case agent.Compacted:
-		if e.Overlay.Kind == transcript.Summarised {
-			s.showStatus(fmt.Sprintf("Compacting: %s to %s tokens", pressure.Thousands(e.Overlay.Before), pressure.Thousands(e.Overlay.After)))
-		}
 	default:
 	}
+	s.observeActivity(e)
 }
 
-// showStatus shows what the turn does, until there are words. (requirements AC03)
-func (s *progress) showStatus(text string) {
-	s.mu.Lock()
-	s.status = text
-	s.mu.Unlock()
-	s.refresh()
+// observeActivity takes events of the turn and of those below it, from several goroutines,
+// for the chat and for who listens elsewhere.
+func (s *progress) observeActivity(e agent.Event) {
+	if s.feed.Observe(e) {
+		s.refresh()
+	}
 }
 
 // refresh has what there is to show sent soon.
@@ -94,7 +91,6 @@ func (s *progress) appendText(e agent.Event) {
 		s.text.Reset()
 	}
 	s.text.WriteString(e.Text)
-	s.status = ""
 	s.mu.Unlock()
 	s.refresh()
 }
@@ -126,7 +122,7 @@ func (s *progress) run(ctx context.Context) {
 				preview = time.After(previewAfter)
 			}
 		case <-preview:
-			if p := s.preview(); strings.TrimSpace(p.Text) != "" && (p.Text != shown.Text || p.Step != shown.Step) {
+			if p := s.preview(); p.Shows() && p != shown {
 				s.send(p)
 				shown = p
 				typing.Reset(typingEvery)
@@ -140,18 +136,24 @@ func (s *progress) run(ctx context.Context) {
 func (s *progress) preview() signals.Preview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return signals.Preview{Step: s.step, Text: cmp.Or(s.status, s.text.String()), Before: s.before, BeforeStep: s.beforeStep}
+	text := s.text.String()
+	if strings.TrimSpace(text) == "" {
+		text = ""
+	}
+	return signals.Preview{
+		Step: s.step, Text: text, Before: s.before, BeforeStep: s.beforeStep, Activity: s.feed.Text(), Status: s.feed.Line(),
+	}
 }
 
 func (s *progress) send(p signals.Preview) {
-	if p.Text != "" && s.t.Seq <= s.a.w.AmbiguousThrough {
+	if p.Shows() && s.t.Seq <= s.a.w.AmbiguousThrough {
 		return // a preview cannot say that it may be a repeat
 	}
 	s.signal(p)
 }
 
-// end announces that nothing follows what was shown.
-func (s *progress) end() { s.signal(signals.Preview{Over: true}) }
+// end announces that nothing follows the words that were shown.
+func (s *progress) end() { s.signal(signals.Preview{Over: true, Text: s.preview().Text}) }
 
 func (s *progress) signal(p signals.Preview) {
 	p.Turn, p.Channel, p.To, p.ReplyTo, p.AskedAt = s.t.ID, s.t.Channel, s.t.From, s.t.ReplyTo, s.t.ReceivedAt

@@ -81,7 +81,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if w.Subagents != nil && set != nil {
 		j.tree = w.Subagents.Tree(subagents.Root{
 			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Slot: &a.slot, Settings: now.Children,
-			MaxCost: ag.MaxCost, Spent: j.Spent,
+			MaxCost: ag.MaxCost, Spent: j.Spent, Observe: s.observeActivity,
 		})
 		set = j.tree.Tools()
 	}

@@ -195,6 +195,7 @@ func testSignals(t *testing.T, open opener) {
 	}
 }
 
+// V01-V03, TX17
 func testSignalDrops(t *testing.T, open opener) {
 	b := open(t)
 	l, err := b.Listen(t.Context(), "busy")
@@ -202,11 +203,22 @@ func testSignalDrops(t *testing.T, open opener) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	quick, err := b.Listen(t.Context(), "busy") // takes what comes
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan Signal)
+	stop := background(t, func(ctx context.Context) error { return quick.Run(ctx, func(s Signal) { heard <- s }) })
 	const sent = signalQueue + 10
 	for range sent {
 		if err := b.Signal(t.Context(), Signal{Topic: "busy"}); err != nil {
 			t.Fatal(err)
 		}
+		receive(t, heard)
+	}
+	stop() // what is cancelled hears nothing more, and nothing is dropped for it
+	if quick.sub.IsValid() {
+		t.Error("a listener that was cancelled still listens")
 	}
 	// Nobody takes any, so all beyond the queue are dropped, sooner or later.
 	for end := time.Now().Add(time.Minute); b.signalDrops.Load() < sent-signalQueue && time.Now().Before(end); {

@@ -22,7 +22,7 @@ func sessionsCommand(p program) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p))
+	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), watchSessionCommand(p))
 	return c
 }
 

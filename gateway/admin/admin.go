@@ -44,6 +44,7 @@ type Log interface {
 	Stats(ctx context.Context) (broker.Stats, error)
 	DeadLetters(ctx context.Context, after uint64, limit int) ([]broker.DeadLetter, error)
 	DeleteDeadLetter(ctx context.Context, seq uint64) error
+	Listen(ctx context.Context, topic string) (*broker.Listener, error)
 }
 
 // Options is what a server stands on. All fields but Logger are required.
@@ -75,6 +76,7 @@ type Server struct {
 	o       Options
 	started time.Time
 	socket  *listeners.Socket // nil: none
+	ending  chan struct{}     // closed when Run's context has ended
 }
 
 // New binds the socket, so that what stands in the way is said before anything
@@ -87,7 +89,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Redact == nil {
 		o.Redact = func(text string) string { return text }
 	}
-	s := &Server{o: o, started: o.Now()}
+	s := &Server{o: o, started: o.Now(), ending: make(chan struct{})}
 	if o.Socket == listeners.Off {
 		return s, nil
 	}
@@ -127,6 +129,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("operator's socket: %w", err)
 	case <-ctx.Done():
 	}
+	close(s.ending)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if err := srv.Shutdown(grace); err != nil {

@@ -31,6 +31,10 @@ func (noLog) DeadLetters(context.Context, uint64, int) ([]broker.DeadLetter, err
 
 func (noLog) DeleteDeadLetter(context.Context, uint64) error { return nil }
 
+func (noLog) Listen(context.Context, string) (*broker.Listener, error) {
+	return nil, broker.ErrUnavailable
+}
+
 func (noLog) Stats(context.Context) (broker.Stats, error) { return broker.Stats{}, nil }
 
 // shelf is a store without a gateway, and its operator.

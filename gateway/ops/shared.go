@@ -61,7 +61,7 @@ type Shared struct {
 type sharedDescs struct {
 	queued, active, rank, pending, unconfirmed, redeliveries, dependency, limit, spent *prometheus.Desc
 
-	dead, deadBytes, deadLimit, deadDropped *prometheus.Desc
+	dead, deadBytes, deadLimit, deadDropped, signalDrops *prometheus.Desc
 }
 
 // NewShared is for the channels of s. The answers of providers are m's.
@@ -82,6 +82,7 @@ func NewShared(m *Metrics, s LabelSets) *Shared {
 			deadBytes:    desc("dead_letters_bytes", "Size of the dead letters; aggregate with max."),
 			deadLimit:    desc("dead_letters_limit_bytes", "Room for dead letters; aggregate with max."),
 			deadDropped:  desc("dead_letters_dropped_total", "Dead letters of unreadable events that gave way to others."),
+			signalDrops:  desc("signals_dropped_total", "Signals dropped because their listener was slow; what they showed is not seen."),
 			limit:        desc("budget_limit_usd", "Configured budget (absent when none).", "scope", "name", "window"),
 			spent:        desc("budget_spent_usd", "Spend in the window, from the ledger; aggregate with max.", "scope", "name", "window"),
 			dependency:   desc("dependency_up", "Last check succeeded.", "dependency"),
@@ -92,7 +93,7 @@ func NewShared(m *Metrics, s LabelSets) *Shared {
 // Describe is part of prometheus.Collector.
 func (s *Shared) Describe(ch chan<- *prometheus.Desc) {
 	d := s.descs
-	for _, d := range []*prometheus.Desc{d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent, d.dead, d.deadBytes, d.deadLimit, d.deadDropped} {
+	for _, d := range []*prometheus.Desc{d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent, d.dead, d.deadBytes, d.deadLimit, d.deadDropped, d.signalDrops} {
 		ch <- d
 	}
 }
@@ -243,6 +244,7 @@ func (s *Shared) collectConsumer(ctx context.Context) []prometheus.Metric {
 	counters := []prometheus.Metric{
 		prometheus.MustNewConstMetric(d.redeliveries, prometheus.CounterValue, float64(st.Redeliveries), st.Stream, st.Consumer),
 		prometheus.MustNewConstMetric(d.deadDropped, prometheus.CounterValue, float64(st.DeadDropped)),
+		prometheus.MustNewConstMetric(d.signalDrops, prometheus.CounterValue, float64(st.SignalDrops)),
 	}
 	if err != nil {
 		return append(missingMetrics(err, d.pending, d.unconfirmed, d.dead, d.deadBytes, d.deadLimit), counters...)

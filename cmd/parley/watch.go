@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+	"parley/gateway/signals"
+)
+
+func watchSessionCommand(p program) *cobra.Command {
+	c := adminCommand(p, &cobra.Command{
+		Use:   "watch [ID]",
+		Short: "Show what turns do while they run, in all sessions or in one",
+		Long: `watch shows each step of turns from now on, until you end it: what models are asked and
+answer, calls of tools and their progress, sub-agents, retries and errors, with times and
+costs. With the id of a session, or as much of its beginning as no other has, only that
+session's and its sub-agents'. With --json each line is the whole event.
+
+What people and models wrote is in it; configured secrets are taken out. If the gateway
+has more to say than is read, events are left out.`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeSessions(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		id := ""
+		if len(args) > 0 {
+			id = args[0]
+		}
+		return ask.Events(ctx, id, nil, func(e signals.Event, line []byte) error { //nolint:wrapcheck // it names what was asked
+			if o.json {
+				_, err := fmt.Fprintf(o.out, "%s\n", line)
+				return err //nolint:wrapcheck // the caller says what failed
+			}
+			_, err := fmt.Fprintln(o.out, eventLine(e))
+			return err //nolint:wrapcheck // likewise
+		})
+	})
+	return c
+}
+
+// maxEventWords bounds each text of a line, in characters.
+const maxEventWords = 200
+
+// eventLine returns an event on one line.
+func eventLine(e signals.Event) string {
+	p := e.Payload
+	words := []string{e.At.UTC().Format(time.TimeOnly), e.Session, strings.Repeat("  ", e.Depth) + string(e.Type)}
+	for _, s := range []string{p.Tool, p.Status, p.Args, p.Text, p.Model, p.Error} {
+		if s = sanitize(strings.Join(strings.Fields(s), " ")); s == "" {
+			continue
+		}
+		if rs := []rune(s); len(rs) > maxEventWords {
+			s = string(rs[:maxEventWords-1]) + "…"
+		}
+		words = append(words, s)
+	}
+	if p.Millis > 0 {
+		words = append(words, (time.Duration(p.Millis) * time.Millisecond).String())
+	}
+	if p.Cost != "" {
+		words = append(words, "$"+p.Cost)
+	}
+	return strings.Join(words, "  ")
+}

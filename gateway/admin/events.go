@@ -1,0 +1,151 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"parley/broker"
+	"parley/gateway/redaction"
+	"parley/gateway/signals"
+)
+
+// maxEventLine bounds a line of events, in bytes.
+const maxEventLine = 1 << 20
+
+// events answers with what happens in turns from now on, in whatever process they run, as
+// lines of JSON, until who asked goes away or the gateway ends. A session's are those of its
+// sub-agents, too. What comes faster than it is read is dropped, and counted.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	for name := range r.URL.Query() {
+		if name != "session" {
+			s.respond(w, r, nil, newError(Invalid, "unknown parameter %q for this gateway", name))
+			return
+		}
+	}
+	only := r.URL.Query().Get("session")
+	if only != "" {
+		id, err := s.resolve(r.Context(), only)
+		if err != nil {
+			s.respond(w, r, nil, err)
+			return
+		}
+		only = string(id)
+	}
+	heard, err := s.o.Log.Listen(r.Context(), signals.EventTopic)
+	if err != nil {
+		s.respond(w, r, nil, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-s.ending:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	defer watching.Wait()
+	defer cancel()
+	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
+	if err := out.control.SetReadDeadline(time.Time{}); err != nil { // which is that of the question
+		s.respond(w, r, nil, fmt.Errorf("listen for long: %w", err))
+		return
+	}
+	filter := eventFilter{session: only}
+	send := func(line []byte) {
+		if _, err := out.Write(line); err != nil {
+			cancel()
+			return
+		}
+		if err := out.control.Flush(); err != nil {
+			cancel()
+		}
+	}
+	send(nil) // from now on all is heard
+	_ = heard.Run(ctx, func(b broker.Signal) {
+		var e signals.Event
+		if json.Unmarshal(b.Body, &e) != nil || !filter.fits(e) {
+			return
+		}
+		if line, err := redaction.CleanJSON(b.Body, s.o.Redact); err == nil {
+			send(append(line, '\n'))
+		}
+	}) // it ends with the request, or with the log
+}
+
+// eventFilter finds the events of one session, and of the runs below its own.
+type eventFilter struct {
+	session string // "": all
+	roots   [8]string
+	next    int
+}
+
+func (f *eventFilter) fits(e signals.Event) bool {
+	if f.session == "" || e.Session == f.session {
+		f.roots[f.next%len(f.roots)], f.next = e.Correlation, f.next+1
+		return true
+	}
+	for _, root := range f.roots {
+		if root == e.Correlation && e.Depth > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Events calls each for what happens in turns, one after the other, until ctx ends, and
+// returns nil then; with session only for those of the session whose id begins so, and of
+// its sub-agents. begun, if set, is called when everything that follows is heard.
+func (c *Client) Events(ctx context.Context, session string, begun func(), each func(e signals.Event, line []byte) error) error {
+	u := url.URL{Scheme: "http", Host: "gateway", Path: "/v1/events"}
+	if session != "" {
+		if err := checkID(session); err != nil {
+			return err
+		}
+		u.RawQuery = url.Values{"session": {session}}.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("ask the gateway: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return c.unreachableError(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return readError(resp)
+	}
+	if begun != nil {
+		begun()
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEventLine)
+	for lines.Scan() {
+		var e signals.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("read an event: %w", err)
+		}
+		if err := each(e, lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errEventsCut
+}
+
+// errEventsCut means that the gateway ended.
+var errEventsCut = errors.New("no more events: the gateway ended")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -189,8 +190,9 @@ func (r *toolRunner) refuseCall(b batch, c call, text, status string) *finishedC
 // ended the tool, and an error when the tool cannot say how it ended.
 func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Tool, in tools.Call, do toolFunc) (*finishedCall, error) {
 	var returned atomic.Bool // progress after the end is nobody's
+	pace := progressPace{now: r.Now}
 	in.Progress = func(text string) {
-		if !returned.Load() {
+		if !returned.Load() && pace.allows() {
 			r.emit(Event{Type: ToolProgress, Step: b.step, CallID: c.ID, Tool: c.Name, Text: r.Redact(text)})
 		}
 	}
@@ -229,6 +231,29 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 		f.done = &res
 	}
 	return &f, nil
+}
+
+// progressEvery is how long it is at least between two reports of one call. Those between
+// are dropped: people see less than that.
+const progressEvery = 200 * time.Millisecond
+
+// progressPace bounds the reports of one call. (F19)
+type progressPace struct {
+	now func() time.Time
+
+	mu   sync.Mutex // guards last
+	last time.Time
+}
+
+func (p *progressPace) allows() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if !p.last.IsZero() && now.Sub(p.last) < progressEvery {
+		return false
+	}
+	p.last = now
+	return true
 }
 
 // timeout returns how long the tool may take; 0: as long as the turn.

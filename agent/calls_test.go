@@ -308,6 +308,31 @@ func TestTheSameFailingCallIsNotRunAThirdTime(t *testing.T) {
 	wantResult(t, r.journal.results()[2], "c", "failed 2 times in a row and was not run again", true)
 }
 
+// F19: a tool reports how far it is, and not more often than people can see.
+func TestProgressIsBoundedInItsRate(t *testing.T) {
+	t.Parallel()
+	now := at()
+	work := func(_ context.Context, _ input, c tools.Call) (tools.Result, error) {
+		for i := range 10 {
+			c.Progress(fmt.Sprint(i))
+			now = now.Add(50 * time.Millisecond)
+		}
+		return tools.Result{Content: "ok"}, nil
+	}
+	r := newRig(t, setOf(t, tool(t, "work", tools.Read, work)), calls(llmtest.Call{ID: "c1", Name: "work"}), text("ok"))
+	r.loop.Now = func() time.Time { return now }
+	r.run(t, t.Context())
+	var got []string
+	for _, e := range r.events {
+		if e.Type == agent.ToolProgress {
+			got = append(got, e.Text)
+		}
+	}
+	if !slices.Equal(got, []string{"0", "4", "8"}) {
+		t.Errorf("reported: %v", got)
+	}
+}
+
 // F24: what a tool knows of its error decides how often the same call is made, also after
 // another worker has taken the turn over, and what the model reads.
 func TestTheKindOfAnErrorDecidesHowOftenItIsTriedAgain(t *testing.T) {

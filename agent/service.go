@@ -100,14 +100,8 @@ func (s *Registry) IsBusy(session sessionkeys.SessionID) bool {
 	return s.active[session] != nil
 }
 
-// AnyBusy reports whether anything runs.
-func (s *Registry) AnyBusy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.active) > 0
-}
-
-// Running lists the busy sessions, sorted.
+// Running lists the busy sessions, sorted. What runs in all processes, `parley status` counts
+// in the store. (A04)
 func (s *Registry) Running() []sessionkeys.SessionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

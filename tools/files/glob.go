@@ -42,7 +42,7 @@ func (s searcher) glob(ctx context.Context, in globInput, c tools.Call) (tools.R
 			return errEnough
 		}
 		return out.add(name(c.Workspace, filepath.Join(f.dir.abs, f.name)))
-	}).walk(ctx, dir, "", 0)
+	}).reporting(c).walk(ctx, dir, "", 0)
 	return out.result(theFolder, "[no file matches]", err)
 }
 

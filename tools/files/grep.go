@@ -69,7 +69,7 @@ func (s searcher) grep(ctx context.Context, in grepInput, c tools.Call) (tools.R
 			return nil
 		}
 		return g.search(ctx, file, name(c.Workspace, filepath.Join(f.dir.abs, f.name)))
-	}).walk(ctx, dir, "", 0)
+	}).reporting(c).walk(ctx, dir, "", 0)
 	return g.result(err)
 }
 

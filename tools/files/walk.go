@@ -2,11 +2,14 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"parley/tools"
 )
 
 // Limits of one search.
@@ -28,10 +31,23 @@ type walker struct {
 	place place
 	left  int // entries
 	visit func(foundFile) error
+	// report is called again and again with how many entries were looked at; nil: it is not.
+	report func(looked int)
 }
 
+// reportEvery is after how many entries a walk reports again.
+const reportEvery = 1000
+
 func (p place) newWalker(visit func(foundFile) error) *walker {
-	return &walker{p, maxVisited, visit}
+	return &walker{place: p, left: maxVisited, visit: visit}
+}
+
+// reporting has the walk say in the call c how far it is. (F19)
+func (w *walker) reporting(c tools.Call) *walker {
+	if c.Progress != nil {
+		w.report = func(looked int) { c.Progress(fmt.Sprintf("%d files and folders", looked)) }
+	}
+	return w
 }
 
 // walk visits the files below dir in the order of their names, folder by folder,
@@ -44,6 +60,9 @@ func (w *walker) walk(ctx context.Context, dir folder, rel string, depth int) er
 		}
 		if w.left--; w.left < 0 {
 			return errTooMany
+		}
+		if looked := maxVisited - w.left; looked%reportEvery == 0 && w.report != nil {
+			w.report(looked)
 		}
 		if w.place.hides(dir, entry) {
 			continue

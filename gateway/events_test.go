@@ -10,22 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/agent"
+	"parley/gateway/activity"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
-	"parley/gateway/signals"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
 
 // watch listens to what happens in turns until stop, which returns it.
-func watch(t *testing.T, gw *gatewaytest.Running, session string, until agent.EventType) (stop func() []signals.Event) {
+func watch(t *testing.T, gw *gatewaytest.Running, session string, until agent.EventType) (stop func() []activity.Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), gatewaytest.Patience)
 	enough := errors.New("enough")
-	var heard []signals.Event
+	var heard []activity.Event
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- admin.NewClient(gw.AdminSocket()).Events(ctx, session, func() { close(begun) }, func(e signals.Event, line []byte) error {
+		ended <- admin.NewClient(gw.AdminSocket()).Events(ctx, session, func() { close(begun) }, func(e activity.Event, line []byte) error {
 			if strings.Contains(string(line), gatewaytest.Token) {
 				t.Errorf("a secret is in %s", line)
 			}
@@ -41,7 +41,7 @@ func watch(t *testing.T, gw *gatewaytest.Running, session string, until agent.Ev
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	return func() []signals.Event {
+	return func() []activity.Event {
 		t.Helper()
 		defer cancel()
 		if err := <-ended; !errors.Is(err, enough) {
@@ -72,7 +72,7 @@ func TestAnOperatorWatchesTurnsAsTheyRun(t *testing.T) {
 	stop := watch(t, gw, "", agent.FinalResponse)
 	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "ask")
 	var got []string
-	var root signals.Event
+	var root activity.Event
 	for i, e := range stop() {
 		if i == 0 {
 			root = e

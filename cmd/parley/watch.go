@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/gateway/activity"
 	"parley/gateway/admin"
-	"parley/gateway/signals"
 )
 
 func watchSessionCommand(p program) *cobra.Command {
@@ -30,7 +30,7 @@ has more to say than is read, events are left out.`,
 		if len(args) > 0 {
 			id = args[0]
 		}
-		return ask.Events(ctx, id, nil, func(e signals.Event, line []byte) error { //nolint:wrapcheck // it names what was asked
+		return ask.Events(ctx, id, nil, func(e activity.Event, line []byte) error { //nolint:wrapcheck // it names what was asked
 			if o.json {
 				_, err := fmt.Fprintf(o.out, "%s\n", line)
 				return err //nolint:wrapcheck // the caller says what failed
@@ -46,7 +46,7 @@ has more to say than is read, events are left out.`,
 const maxEventWords = 200
 
 // eventLine returns an event on one line.
-func eventLine(e signals.Event) string {
+func eventLine(e activity.Event) string {
 	p := e.Payload
 	words := []string{e.At.UTC().Format(time.TimeOnly), e.Session, strings.Repeat("  ", e.Depth) + string(e.Type)}
 	for _, s := range []string{p.Tool, p.Status, p.Args, p.Text, p.Model, p.Error} {

@@ -1,7 +1,7 @@
 // Package activity says in a few words what a turn does, from its events: what runs at
 // this moment, or the list of its steps with those of its sub-agents below them. What
 // models wrote of it (arguments, names, thoughts) is bounded, and can be no markup, no
-// mention and no secret.
+// mention and no secret. [Event] is what listeners elsewhere get of it.
 package activity
 
 import (

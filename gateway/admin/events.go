@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/broker"
+	"parley/gateway/activity"
 	"parley/gateway/redaction"
 	"parley/gateway/signals"
 )
@@ -71,7 +72,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	send(nil) // from now on all is heard
 	_ = heard.Run(ctx, func(b broker.Signal) {
-		var e signals.Event
+		var e activity.Event
 		if json.Unmarshal(b.Body, &e) != nil || !filter.fits(e) {
 			return
 		}
@@ -88,7 +89,7 @@ type eventFilter struct {
 	next    int
 }
 
-func (f *eventFilter) fits(e signals.Event) bool {
+func (f *eventFilter) fits(e activity.Event) bool {
 	if f.session == "" || e.Session == f.session {
 		f.roots[f.next%len(f.roots)], f.next = e.Correlation, f.next+1
 		return true
@@ -104,7 +105,7 @@ func (f *eventFilter) fits(e signals.Event) bool {
 // Events calls each for what happens in turns, one after the other, until ctx ends, and
 // returns nil then; with session only for those of the session whose id begins so, and of
 // its sub-agents. begun, if set, is called when everything that follows is heard.
-func (c *Client) Events(ctx context.Context, session string, begun func(), each func(e signals.Event, line []byte) error) error {
+func (c *Client) Events(ctx context.Context, session string, begun func(), each func(e activity.Event, line []byte) error) error {
 	u := url.URL{Scheme: "http", Host: "gateway", Path: "/v1/events"}
 	if session != "" {
 		if err := checkID(session); err != nil {
@@ -133,7 +134,7 @@ func (c *Client) Events(ctx context.Context, session string, begun func(), each 
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxEventLine)
 	for lines.Scan() {
-		var e signals.Event
+		var e activity.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return fmt.Errorf("read an event: %w", err)
 		}

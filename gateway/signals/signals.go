@@ -18,7 +18,7 @@ const (
 	WorkTopic     = "work"     // Work
 	PreviewTopic  = "preview"  // Preview
 	ReactionTopic = "reaction" // Reaction
-	// EventTopic carries Event, see there.
+	EventTopic    = "event"    // activity.Event, of what happens in turns but the pieces of streams
 )
 
 // Control announces a control request for the conversation of a mailbox.

@@ -68,7 +68,7 @@ func (s *progress) observe(e agent.Event) {
 // observeActivity takes events of the turn and of those below it, from several goroutines,
 // for the chat and for who listens elsewhere.
 func (s *progress) observeActivity(e agent.Event) {
-	if published, ok := signals.EventOf(e); ok {
+	if published, ok := activity.EventOf(e); ok {
 		s.a.w.signal(signals.EventTopic, published)
 	}
 	if s.feed.Observe(e) {

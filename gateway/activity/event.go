@@ -1,4 +1,4 @@
-package signals
+package activity
 
 import (
 	"errors"
@@ -8,10 +8,6 @@ import (
 	"parley/llm"
 	"parley/tools"
 )
-
-// EventTopic carries an Event for each thing that happens in a turn, but the pieces of
-// streams.
-const EventTopic = "event"
 
 // maxEventText bounds each text of an event, in bytes.
 const maxEventText = 16 << 10

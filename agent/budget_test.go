@@ -192,7 +192,7 @@ func TestACallWhoseCostNobodyCanTellKeepsWhatItMayHaveCost(t *testing.T) {
 	}
 }
 
-// moving are prices that change while a call runs.
+// moving are prices that change while a turn runs.
 type moving struct {
 	prices
 	factor *atomic.Int64
@@ -217,14 +217,16 @@ func (f fixed) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs
 	return a, p, err
 }
 
-func TestACallKeepsThePricesOfItsBeginning(t *testing.T) {
+// requirements B18: nothing that an operator changes holds in the middle of a turn, prices
+// included.
+func TestATurnKeepsThePricesOfItsBeginning(t *testing.T) {
 	t.Parallel()
 	factor := new(atomic.Int64)
 	factor.Store(1)
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)))
 	r.model = &llmtest.Script{Reply: func(n int, _ llm.Request) llmtest.Turn {
 		factor.Add(1) // while it answers
-		if n == 0 {
+		if n == 1 {
 			return calls(llmtest.Call{ID: "c1", Name: "echo"})
 		}
 		return text("hi")
@@ -234,8 +236,11 @@ func TestACallKeepsThePricesOfItsBeginning(t *testing.T) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	for i, e := range r.journal.ledger() {
-		if want := tariff.Output * costs.Amount(i+1); e.Price.Output != want {
-			t.Errorf("call %d has the price %d, not %d", i+1, e.Price.Output, want)
+		if e.Price.Output != tariff.Output {
+			t.Errorf("call %d has the price %d, not %d", i+1, e.Price.Output, tariff.Output)
 		}
+	}
+	if n := len(r.journal.ledger()); n != 2 {
+		t.Errorf("%d calls", n)
 	}
 }

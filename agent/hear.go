@@ -89,10 +89,6 @@ func noteFailure(e *llm.Error) VoiceStatus {
 
 // requestTranscript reserves and makes one request. Its error is what Reserve returned.
 func (r *transcriber) requestTranscript(ctx context.Context, n note, data []byte, upto int) (*attempt, llm.Transcript, error) {
-	r.prices = r.Prices
-	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
-		r.prices = p.Snapshot()
-	}
 	commit, done := r.commitContext(ctx)
 	defer done()
 	e, price, err := r.soundEstimate(n)

@@ -31,8 +31,8 @@ const DefaultSteps = 20
 const DefaultGrace = 5 * time.Second
 
 // Prices is what the loop must know about money. *costs.Catalogue is one. They
-// may change meanwhile if they have a method Snapshot() Prices: each attempt of
-// a call keeps those of its beginning.
+// may change meanwhile if they have a method Snapshot() Prices: each take of a turn keeps
+// those of its beginning.
 type Prices interface {
 	// Price finds the price of a model's tokens; false: there is none.
 	Price(provider, model string) (*costs.Price, bool)
@@ -156,7 +156,7 @@ type take struct {
 	log  *slog.Logger
 	out  *events
 
-	prices      Prices      // of the present attempt; nil: none is known
+	prices      Prices      // as they were when the take began; nil: none is known
 	steps       int         // model calls answered and committed
 	tries       int         // attempts made of the next one
 	uncounted   int         // of them, no failures of this call and model: given up for a new message, or of another model
@@ -177,7 +177,10 @@ type take struct {
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
-	r := &take{Loop: *l, turn: t, log: l.Log, steps: t.Steps, tries: t.Tries, chain: t.models(), minOutput: minOutput, priced: true}
+	r := &take{Loop: *l, turn: t, log: l.Log, prices: l.Prices, steps: t.Steps, tries: t.Tries, chain: t.models(), minOutput: minOutput, priced: true}
+	if p, ok := l.Prices.(interface{ Snapshot() Prices }); ok {
+		r.prices = p.Snapshot()
+	}
 	if r.Circuit == nil {
 		r.Circuit = noCircuit{}
 	}

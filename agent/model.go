@@ -147,10 +147,6 @@ func (r *requester) attempt(ctx context.Context, p llm.Permit, req llm.Request, 
 			p.Leave(&llm.Error{Kind: llm.Canceled}, false)
 		}
 	}()
-	r.prices = r.Prices
-	if p, ok := r.Prices.(interface{ Snapshot() Prices }); ok {
-		r.prices = p.Snapshot()
-	}
 	commit, done := r.commitContext(ctx)
 	defer done()
 	res, req, err := r.reserve(commit, req, what)

@@ -27,28 +27,34 @@ func (g *Gateway) AdminSocket() string {
 
 // openAdmin binds the operator's socket.
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
-	total := []admin.Budget{
-		{Name: "budgets.global_per_day", Scope: g.present().limits.DayScope()},
-		{Name: "budgets.global_per_month", Scope: g.present().limits.MonthScope()},
-	}
-	for _, a := range g.cfg.Accounts() {
-		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: g.present().limits.ChannelScope(a.Name)})
-	}
 	return admin.New(ctx, admin.Options{
 		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
 		Record:   g.recordingSource(opened.store, opened.log).Write,
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
-		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: total, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
-		StoreSize: opened.size, Linked: g.linkedAccounts(),
+		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		StoreSize: opened.size, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
 	})
+}
+
+// totalBudgets returns the budgets that hold for everybody.
+func (g *Gateway) totalBudgets() []admin.Budget {
+	e := g.present()
+	total := []admin.Budget{
+		{Name: "budgets.global_per_day", Scope: e.limits.DayScope()},
+		{Name: "budgets.global_per_month", Scope: e.limits.MonthScope()},
+	}
+	for _, a := range e.cfg.Accounts() {
+		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: e.limits.ChannelScope(a.Name)})
+	}
+	return total
 }
 
 // linkedAccounts returns those of this process's accounts that are looked after through it, by
 // their names.
 func (g *Gateway) linkedAccounts() map[string]admin.NamedAccount {
 	all := map[string]admin.NamedAccount{}
-	for _, a := range g.cfg.Accounts() {
+	for _, a := range g.present().cfg.Accounts() {
 		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.Name })
 		if i < 0 || !g.cfg.HasRole(settings.RoleGateway) {
 			continue

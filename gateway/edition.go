@@ -6,17 +6,16 @@ import (
 	"slices"
 
 	"parley/agent"
-	"parley/broker"
 	"parley/channels"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
+	"parley/gateway/prices"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/problems"
-	"parley/sessions"
 	"parley/subagents"
 )
 
@@ -34,6 +33,7 @@ type edition struct {
 	agents        map[string]worker.Agent // by name
 	transcription *agent.Transcription    // nil: nobody listens to voice notes
 	sets          ops.LabelSets
+	prices        *prices.View
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
@@ -68,8 +68,21 @@ func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 // present returns the edition in force.
 func (g *Gateway) present() *edition { return g.current.Load() }
 
-// equip completes e with what stands on the store and the log.
-func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) error {
+// withPrices returns e with other prices, which is all that it has otherwise.
+func (e *edition) withPrices(v *prices.View) *edition {
+	c := *e
+	c.prices, c.turns.Loop.Prices = v, v
+	if c.turns.Children != nil {
+		children := *c.turns.Children
+		children.Loop.Prices = v
+		c.turns.Children = &children
+	}
+	return &c
+}
+
+// equip completes e, which has its prices, with what stands on the store and the log.
+func (g *Gateway) equip(e *edition) error {
+	store, b := g.opened.store, g.opened.log
 	e.commands = commands.Handler{
 		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Goals: !e.cfg.Goals.Off,
 	}
@@ -83,7 +96,7 @@ func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) erro
 	e.arrivals = intake.Settings{Sources: e.sources(), Agents: slices.Sorted(maps.Keys(e.cfg.Agents)), Limits: e.cfg.Limits}
 	loop := agent.Loop{
 		Circuit: g.circuits, Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
-		Prices: g.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
+		Prices: e.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
 		Pressure: e.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: g.o.Logger,
 	}
 	e.turns = worker.Settings{
@@ -107,6 +120,11 @@ func (g *Gateway) equip(e *edition, store sessions.Store, b *broker.Broker) erro
 func (e *edition) sources() map[string]intake.Source {
 	m := map[string]intake.Source{}
 	for _, a := range e.cfg.Accounts() {
+		if _, ok := e.cfg.Agents[a.Agent]; !ok {
+			// The account was taken out of the configuration, with its agent, and is there until
+			// a restart: whoever wrote to it would wait for nothing.
+			a.Access = policy.Access{}
+		}
 		m[a.Name] = intake.Source{
 			Bound: e.cfg.Bound(a), Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
 		}

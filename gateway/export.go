@@ -16,17 +16,17 @@ import (
 func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
 	shared := ops.NewShared(g.metrics, g.present().sets)
 	shared.Store, shared.Log, shared.Checks, shared.Now = store, b, checks, g.o.Now
-	shared.Budgets = g.meteredBudgets(store)
-	money := ops.NewCosts(store, g.present().sets)
-	money.Mine = g.exports.Load
-	if err := errors.Join(g.metrics.Register(money), g.metrics.Register(shared)); err != nil {
+	shared.Budgets = func() []ops.Budget { return g.present().meteredBudgets(store) }
+	g.money = ops.NewCosts(store, g.present().sets)
+	g.money.Mine = g.exports.Load
+	if err := errors.Join(g.metrics.Register(g.money), g.metrics.Register(shared)); err != nil {
 		return fmt.Errorf("export what the store knows: %w", err)
 	}
 	return nil
 }
 
 // meteredBudgets returns those that have metrics: of everything, and of each channel.
-func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
+func (e *edition) meteredBudgets(store sessions.Money) []ops.Budget {
 	watch := func(scope, name, window string, of sessions.Scope) ops.Budget {
 		return ops.Budget{
 			Scope: scope, Name: name, Window: window, Limit: of.Limit,
@@ -37,11 +37,11 @@ func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
 		}
 	}
 	bs := []ops.Budget{
-		watch("global", ops.BudgetAll, "day", g.present().limits.DayScope()),
-		watch("global", ops.BudgetAll, "month", g.present().limits.MonthScope()),
+		watch("global", ops.BudgetAll, "day", e.limits.DayScope()),
+		watch("global", ops.BudgetAll, "month", e.limits.MonthScope()),
 	}
-	for _, name := range g.present().sets.Channels[:min(len(g.present().sets.Channels), ops.MaxChannels)] {
-		bs = append(bs, watch("channel", name, "day", g.present().limits.ChannelScope(name)))
+	for _, name := range e.sets.Channels[:min(len(e.sets.Channels), ops.MaxChannels)] {
+		bs = append(bs, watch("channel", name, "day", e.limits.ChannelScope(name)))
 	}
 	return bs
 }

@@ -55,6 +55,16 @@ type Options struct {
 	Version string
 	Now     func() time.Time // nil: time.Now
 
+	// Next reads the configuration again, for a reload. nil: only the files that it names are
+	// read again. Locate, if set, says where in it the mistakes of an error stand.
+	Next   func() (settings.Config, error)
+	Locate func(error) error
+	// Level, if set, is that of Logger, and is set when a reload changes it.
+	Level *slog.LevelVar
+	// Look ticks when a gateway that watches its configuration is to look at it; nil: every
+	// few seconds.
+	Look <-chan time.Time
+
 	// ParsePrices reads the content of the file of prices; nil: as JSON.
 	ParsePrices func(name string, data []byte) (*costs.Catalogue, error)
 
@@ -82,7 +92,9 @@ type Gateway struct {
 	o             Options
 	current       atomic.Pointer[edition]
 	reloading     sync.Mutex // held while another edition is put in its place
+	reloads       reloads
 	opened        resources  // set before Started is closed
+	money         *ops.Costs // as opened
 	prices        *prices.Table
 	circuits      *llm.Circuits
 	metrics       *ops.Metrics
@@ -126,34 +138,6 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 
 // Started returns a channel that is closed when the gateway takes messages.
 func (g *Gateway) Started() <-chan struct{} { return g.started }
-
-// Reload makes a gateway that runs read the files again that it may read while
-// it runs: the prices; files of passwords, so that no text shows a new one; instructions
-// and skills, which hold from the next turn on. Instructions and skills with a mistake
-// change nothing: the log says it, and the prices are left alone, too, so that the metric
-// of the last reload shows it. What else is configured needs a restart.
-func (g *Gateway) Reload() {
-	select {
-	case <-g.started:
-	case <-g.ended:
-		return
-	}
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	g.redactor.Add(secretsOf(g.cfg)...)
-	e, err := g.newEdition(g.cfg)
-	if err == nil {
-		err = g.equip(e, g.opened.store, g.opened.log)
-	}
-	if err != nil {
-		g.o.Logger.Error("instructions and skills not reloaded, the old ones stay", "error", err)
-		g.metrics.CountReload(false, g.o.Now())
-		return
-	}
-	g.current.Store(e)
-	g.metrics.CountReload(true, g.o.Now())
-	g.prices.Reload()
-}
 
 // OpsAddr returns where the operator's listener is, host:port, or "" when there is
 // none. It is known once Started is closed.
@@ -216,7 +200,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.opened = opened
-	if err := g.equip(g.present(), store, b); err != nil {
+	if err := g.equip(g.present()); err != nil {
 		return err
 	}
 	busy := &agent.Registry{}

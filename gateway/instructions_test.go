@@ -297,14 +297,18 @@ func TestReloadReadsInstructionsAndSkillsAgain(t *testing.T) {
 	now("old rules", "s: old skill")
 	write(t, dir, map[string]string{"AGENTS.md": "new rules", "skills/s/SKILL.md": "broken"})
 	now("old rules", "s: old skill")
-	gw.Reload()
-	if line := log.await(t, "instructions and skills not reloaded"); !strings.Contains(line, "SKILL.md: no front matter") {
+	if _, err := gw.Reload(); err == nil {
+		t.Error("a broken skill was taken")
+	}
+	if line := log.await(t, "configuration not reloaded"); !strings.Contains(line, "SKILL.md: no front matter") {
 		t.Errorf("the log says %s", line)
 	}
 	now("old rules", "s: old skill")
 	gw.AwaitMetrics("parley_config_last_reload_successful 0")
 	write(t, dir, map[string]string{"skills/s/SKILL.md": skill("new skill")})
-	gw.Reload()
+	if r, err := gw.Reload(); err != nil || !slices.Equal(r.Changed, []string{"agents.main.instructions", "agents.main.skills"}) {
+		t.Errorf("reloaded %q, %v", r.Changed, err)
+	}
 	now("new rules", "s: new skill")
 	gw.AwaitMetrics("parley_config_last_reload_successful 1")
 }

@@ -51,6 +51,16 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		g.prices.Watch(ctx, tick.C)
 		return nil
 	})
+	part(watching, &watchers, "configuration", func(ctx context.Context) error {
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		looks := g.o.Look
+		if looks == nil {
+			looks = tick.C
+		}
+		g.watchFiles(ctx.Done(), looks)
+		return nil
+	})
 	part(watching, &watchers, "janitor", func(ctx context.Context) error {
 		return g.runAsLeader(ctx, kept.log, leaseJanitor, kept.sweepLog)
 	})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,15 +64,18 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 	}
 	cost("This conversation: $0.00\n")
 	write("x")
-	r.Reload()
-	if line := log.await(t, "prices not reloaded"); !strings.Contains(line, "row 1 (demo demo)") {
+	if _, err := r.Reload(); err == nil {
+		t.Error("a broken list was taken")
+	}
+	if line := log.await(t, "configuration not reloaded"); !strings.Contains(line, "row 1 (demo demo)") {
 		t.Errorf("the log says %s", line)
 	}
 	cost("This conversation: $0.00\n")
 	r.AwaitMetrics("parley_config_last_reload_successful 0")
 	write("10") // not so dear that the budgets refuse it
-	r.Reload()
-	log.await(t, "prices reloaded")
+	if done, err := r.Reload(); err != nil || !slices.Equal(done.Changed, []string{"prices.file"}) {
+		t.Errorf("reloaded %q, %v", done.Changed, err)
+	}
 	cost("This conversation: $0.")
 	if got := r.Ask(gatewaytest.Ann, "/cost"); strings.Contains(got, "conversation: $0.00\n") {
 		t.Errorf("/cost says %q", got)

@@ -25,16 +25,18 @@ func (g *Gateway) wire() error {
 	}
 	g.metrics = ops.NewMetrics(e.sets)
 	g.channelStatus = admin.NewChannels(g.metrics, e.sets.Channels, g.o.Now)
-	g.metrics.CountReload(true, g.o.Now())
+	g.reloads = reloads{count: g.metrics.CountReload}
+	g.reloads.note(admin.Reloaded{}, nil, g.o.Now())
 	if g.prices, err = prices.Open(prices.Options{
 		Config: g.cfg.Prices, Families: familiesOf(g.cfg), Fixed: g.cfg.Transcription.FixedPrices(), Parse: g.o.ParsePrices,
-		Observer: g.metrics, Log: g.o.Logger, Now: g.o.Now,
+		Observer: priceObserver{g}, Log: g.o.Logger, Now: g.o.Now,
 	}); err != nil {
 		return problems.List{{Path: "prices.file", Err: err}}
 	}
 	g.circuits = g.newCircuits()
 	g.metrics.SetPricesDate(g.prices.View().Newest())
-	e.warnUnpriced(g.prices.View())
+	e = e.withPrices(g.prices.View())
+	e.warnUnpriced(e.prices)
 	e.warnWindows()
 	g.current.Store(e)
 	env := g.env()

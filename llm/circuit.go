@@ -183,6 +183,33 @@ func (c *Circuits) Postpone(models ...Model) {
 	}
 }
 
+// Change puts other numbers in the place of the fields of that name. They hold from the next
+// failure on, for all calls: a circuit is of a model, not of a turn.
+func (c *Circuits) Change(failures int, cooldown, noneBackoff time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Failures, c.Cooldown, c.NoneBackoff = failures, cooldown, noneBackoff
+}
+
+// Forget makes the circuits of those models new for which drop is true, and returns those
+// that were not closed: nobody calls the model any more, or what it failed for was changed.
+// Changed is not called.
+func (c *Circuits) Forget(drop func(provider, model string) bool) (open []CircuitStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, s := range c.all {
+		if !drop(k.provider, k.model) {
+			continue
+		}
+		if s.State != CircuitClosed {
+			open = append(open, s.CircuitStatus)
+		}
+		// A call that is under way finds a circuit that it cannot change.
+		c.all[k] = &circuit{CircuitStatus: CircuitStatus{Provider: k.provider, Model: k.model}, tripped: s.tripped + 1}
+	}
+	return open
+}
+
 // Open returns the circuits that are not closed, in no order.
 func (c *Circuits) Open() (all []CircuitStatus) {
 	c.mu.Lock()

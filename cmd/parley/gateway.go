@@ -20,9 +20,9 @@ func runCommand(p program) *cobra.Command {
 		Short: "Run the gateway of a configuration until it is told to end",
 		Long: `run takes messages until it gets an interrupt or SIGTERM. Then it takes nothing
 new, lets running answers end within worker.grace, and ends with status 0. A
-second signal ends it at once. SIGHUP makes it read the file of prices,
-instructions and skills again; what else is configured needs a restart. Status 78 is a mistake in the
-configuration.`,
+second signal ends it at once. SIGHUP makes it read its configuration again, with
+the files that it names, as parley reload does; the log names what changed and what
+needs a restart. Status 78 is a mistake in the configuration.`,
 	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
 		if err := hardenProcess(); err != nil {
 			return err
@@ -30,7 +30,7 @@ configuration.`,
 		if _, said := p.getenv("GOGC"); !said {
 			debug.SetGCPercent(gateway.GCPercent)
 		}
-		defer onHangup(g.Reload)()
+		defer onHangup(func() { _, _ = g.Reload() })() // log, status and metrics say how it ended
 		return g.Run(ctx)
 	})
 }
@@ -58,33 +58,39 @@ func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, fi
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := configs.Load(file, p.getenv)
+		load := func() (settings.Config, error) {
+			cfg, err := configs.Load(file, p.getenv)
+			if cmd.Flags().Changed("role") {
+				cfg.Roles = roles
+			}
+			return cfg, err //nolint:wrapcheck // it says every mistake
+		}
+		locate := func(err error) error { return configs.Locate(file, p.getenv, err) }
+		cfg, err := load()
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
-		if cmd.Flags().Changed("role") {
-			if len(roles) == 0 {
-				return newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
-			}
-			cfg.Roles = roles
+		if cmd.Flags().Changed("role") && len(roles) == 0 {
+			return newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
 		}
+		level := &slog.LevelVar{}
+		level.Set(cfg.Log.SlogLevel())
 		g, err := gateway.New(cfg, gateway.Options{
-			Logger: newLogger(p, cfg.Log), Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
+			Logger: newLogger(p, cfg.Log, level), Level: level, Next: load, Locate: locate,
+			Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
 			PDFExtractor: pdfExtractor(),
 		})
 		if err != nil {
-			return &exitError{exitConfig, configs.Locate(file, p.getenv, err)}
+			return &exitError{exitConfig, locate(err)}
 		}
 		return runError(cmd.Context(), do(cmd.Context(), file, g))
 	}
 	return c
 }
 
-// newLogger writes to standard error: text where somebody reads, JSON where a
-// program does.
-func newLogger(p program, c settings.LogConfig) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.Level)) // validated; info otherwise
+// newLogger writes to standard error from a level on, which may change: text where somebody
+// reads, JSON where a program does.
+func newLogger(p program, c settings.LogConfig, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" || c.Format == "" && isTerminal(p.err) {
 		return slog.New(slog.NewTextHandler(p.err, o))

@@ -59,6 +59,9 @@ func (o *operator) bindAdmin(c *cobra.Command, do func(ctx context.Context, o *o
 		if e, ok := errors.AsType[*usageError](err); ok {
 			return e // said as a mistake in the command line
 		}
+		if e, ok := errors.AsType[*exitError](err); ok {
+			return e
+		}
 		if e, ok := errors.AsType[*admin.Error](err); ok && e.Kind == admin.Invalid {
 			return e
 		}

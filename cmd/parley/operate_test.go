@@ -110,6 +110,7 @@ func TestStatusOfAGatewayThatRunsAndOfOneThatEnded(t *testing.T) {
 parley dev, process N, on /state
 running since  TIME (SPAN)
 ready          yes
+configuration  as of TIME
 channel        tg: up for SPAN, last event SPAN ago
 work           0 turns running, 0 conversations waiting
 turns          1 turn in the last 10 minutes, 0 failed

@@ -43,6 +43,14 @@ func printStatus(w io.Writer, st admin.Status) error {
 	line("parley %s, process %d, on %s", sanitize(st.Version), st.PID, sanitize(st.StateDir))
 	line("running since  %s (%s)", formatTime(st.Since), formatDuration(st.Now.Sub(st.Since)))
 	line("ready          %s", readiness(st))
+	configuration := "as of " + formatTime(st.Reload.Since)
+	if st.Reload.Problem != "" {
+		configuration += ", not reloaded " + formatAgo(st.Now, st.Reload.At)
+	}
+	line("configuration  %s", configuration)
+	for _, path := range st.Reload.NeedRestart {
+		line("needs restart  %s", sanitize(path))
+	}
 	for _, c := range st.Channels {
 		state := "not connected"
 		switch {

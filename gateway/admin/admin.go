@@ -61,10 +61,14 @@ type Options struct {
 	Recent    func() Recent
 	Circuits  func() []Circuit
 	Channels  *Channels
-	Budgets   []Budget                // Name and Scope of those that hold for everybody
-	Linked    map[string]NamedAccount // by instance name; nil: there is none
-	StoreSize func() (int64, error)   // bytes on disk
-	Redact    func(string) string     // takes secrets out of a text; nil: none are
+	Budgets   func() []Budget                // Name and Scope of those that hold for everybody at present
+	Linked    func() map[string]NamedAccount // by instance name; nil: there is none
+	StoreSize func() (int64, error)          // bytes on disk
+	Redact    func(string) string            // takes secrets out of a text; nil: none are
+	// Reload reads the configuration again. Its error is what an operator reads, with every
+	// mistake. Reloaded says how that ended last.
+	Reload   func() (Reloaded, error)
+	Reloaded func() ReloadStatus
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
 	Logger *slog.Logger // nil: silence

@@ -52,6 +52,13 @@ func (c *Client) Status(ctx context.Context) (st Status, err error) {
 	return st, err
 }
 
+// Reload has the gateway read its configuration again. An [*Error] of kind BadConfig says
+// every mistake in it.
+func (c *Client) Reload(ctx context.Context) (r Reloaded, err error) {
+	err = c.request(ctx, http.MethodPost, reloadPath, nil, &r)
+	return r, err
+}
+
 // Sessions lists root sessions.
 func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, err error) {
 	ask := url.Values{}

@@ -38,11 +38,12 @@ const (
 	Ambiguous Kind = "ambiguous" // the beginning of an id fits several
 	Refused   Kind = "refused"   // it is there, and may not be done
 	Failed    Kind = "failed"    // the gateway could not: trying again may help
+	BadConfig Kind = "config"    // the configuration has mistakes, which the message says, and is not in force
 )
 
 var statuses = map[Kind]int{
 	Invalid: http.StatusBadRequest, NotFound: http.StatusNotFound, Ambiguous: http.StatusConflict,
-	Refused: http.StatusUnprocessableEntity, Failed: http.StatusInternalServerError,
+	Refused: http.StatusUnprocessableEntity, BadConfig: http.StatusUnprocessableEntity, Failed: http.StatusInternalServerError,
 }
 
 func newError(kind Kind, format string, a ...any) *Error {
@@ -71,6 +72,7 @@ func (s *Server) Handler() http.Handler {
 		})
 	}
 	handle("GET /v1/status", s.status)
+	handle("POST "+reloadPath, s.reload)
 	handle("GET /v1/sessions", s.sessions, "since", "sort", "limit", "channel")
 	handle("GET /v1/sessions/{id}", s.session, "transcript")
 	handle("GET /v1/usage", s.usage, "since", "by")

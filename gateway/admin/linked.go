@@ -66,15 +66,19 @@ type NamedAccount struct {
 // named, or the only one there.
 func (s *Server) findLinked(r *http.Request) (string, NamedAccount, error) {
 	network, name := r.PathValue("network"), r.URL.Query().Get("channel")
+	linked := map[string]NamedAccount{}
+	if s.o.Linked != nil {
+		linked = s.o.Linked()
+	}
 	var names []string
-	for _, n := range slices.Sorted(maps.Keys(s.o.Linked)) {
-		if s.o.Linked[n].Network == network {
+	for _, n := range slices.Sorted(maps.Keys(linked)) {
+		if linked[n].Network == network {
 			names = append(names, n)
 		}
 	}
 	switch {
 	case slices.Contains(names, name):
-		return name, s.o.Linked[name], nil
+		return name, linked[name], nil
 	case len(names) == 0:
 		return "", NamedAccount{}, newError(NotFound, "no account in channels.%s of this gateway's configuration", network)
 	case name != "":
@@ -82,7 +86,7 @@ func (s *Server) findLinked(r *http.Request) (string, NamedAccount, error) {
 	case len(names) > 1:
 		return "", NamedAccount{}, newError(Ambiguous, "several accounts in channels.%s; name one with --channel: %s", network, strings.Join(names, ", "))
 	}
-	return names[0], s.o.Linked[names[0]], nil
+	return names[0], linked[names[0]], nil
 }
 
 func (s *Server) groups(r *http.Request) (any, error) {

@@ -30,7 +30,9 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	s, err := admin.New(t.Context(), admin.Options{
 		Socket: socket, Now: time.Now, Log: noLog{}, Channels: admin.NewChannels(channels.NopObserver{}, nil, time.Now),
-		Linked: map[string]admin.NamedAccount{"a": account("one", "of a"), "b": account("two", "of b"), "c": account("two", "of c")},
+		Linked: func() map[string]admin.NamedAccount {
+			return map[string]admin.NamedAccount{"a": account("one", "of a"), "b": account("two", "of b"), "c": account("two", "of c")}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/costs"
@@ -26,6 +27,8 @@ type Status struct {
 
 	Fine     bool     `json:"fine"`
 	Problems []string `json:"problems"` // what is not fine, a sentence each
+
+	Reload ReloadStatus `json:"reload"`
 
 	Ready    bool            `json:"ready"`
 	Checks   []Check         `json:"checks"`
@@ -129,7 +132,7 @@ func (s *Server) status(r *http.Request) (any, error) {
 		}
 		st.Checks = append(st.Checks, c)
 	}
-	st.Recent, st.Circuits = s.o.Recent(), s.o.Circuits()
+	st.Recent, st.Circuits, st.Reload = s.o.Recent(), s.o.Circuits(), s.o.Reloaded()
 	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
 		return nil, err
 	}
@@ -150,7 +153,7 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 		return err
 	}
 	st.Spend = Spend{Day: st.Now.Format(time.DateOnly), Settled: USD(settled), Held: USD(held), Budgets: []Budget{}}
-	for _, limit := range s.o.Budgets {
+	for _, limit := range s.o.Budgets() {
 		if limit.Scope.Limit == 0 {
 			continue
 		}
@@ -210,6 +213,12 @@ func (st *Status) assess() {
 	if !st.Ready && len(st.Problems) == 0 {
 		not("the gateway is not ready")
 	}
+	if r := st.Reload; r.Problem != "" {
+		not("the configuration was not reloaded %s ago, and the one of %s holds; with these mistakes the gateway would not start again: %s",
+			st.Now.Sub(r.At).Round(time.Second), r.Since.UTC().Format(time.RFC3339), firstLine(r.Problem))
+	} else if r.PricesWrong {
+		not("the changed list of prices was not taken; the log says why (prices not reloaded)")
+	}
 	for _, c := range st.Channels {
 		if !c.Up && !c.Elsewhere {
 			since := ""
@@ -261,4 +270,13 @@ func (st *Status) assess() {
 		}
 	}
 	st.Fine = len(st.Problems) == 0
+}
+
+// firstLine returns the first line of a text, and how many more there are.
+func firstLine(text string) string {
+	first, rest, more := strings.Cut(text, "\n")
+	if more {
+		first += fmt.Sprintf(" (and %s)", plural(strings.Count(rest, "\n")+1, "more line"))
+	}
+	return first
 }

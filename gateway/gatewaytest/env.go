@@ -13,10 +13,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"parley/gateway"
+	"parley/gateway/admin"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
@@ -153,7 +155,11 @@ func (h *Env) Config() settings.Config {
 type Running struct {
 	*gateway.Gateway
 	Env *Env
+	// Looks ticks when the gateway, if it watches its configuration, is to look at it.
+	Looks chan time.Time
 
+	next      atomic.Pointer[settings.Config] // its configuration, as it stands now
+	broken    atomic.Pointer[error]           // why that cannot be read; nil: it can
 	t         testing.TB
 	delivered chan gateway.Answer
 	folders   sync.Map // by chat
@@ -172,12 +178,14 @@ func (h *Env) Start() *Running {
 // the environment: one of several that run at the same time.
 func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	h.t.Helper()
-	r := &Running{Env: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1)}
+	r := &Running{Env: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1), Looks: make(chan time.Time)}
 	cfg := h.Config()
 	if change != nil {
 		change(&cfg)
 	}
+	r.next.Store(&cfg)
 	g, err := gateway.New(cfg, gateway.Options{
+		Next: r.configuration, Look: r.Looks,
 		Logger: h.o.Log, Version: "test", PDFExtractor: extractor,
 		Delivered: func(a gateway.Answer) {
 			if a.Folder != "" {
@@ -208,6 +216,37 @@ func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	}
 	h.t.Cleanup(r.Stop)
 	return r
+}
+
+// configuration is the gateway's, as it stands now.
+func (r *Running) configuration() (settings.Config, error) {
+	if err := r.broken.Load(); err != nil {
+		return settings.Config{}, *err
+	}
+	return *r.next.Load(), nil
+}
+
+// Rewrite changes the configuration as it stands, beginning with that of the environment. The
+// gateway does not know yet.
+func (r *Running) Rewrite(change func(*settings.Config)) {
+	cfg := r.Env.Config()
+	change(&cfg)
+	r.broken.Store(nil)
+	r.next.Store(&cfg)
+}
+
+// Break makes the configuration one that cannot be read.
+func (r *Running) Break(err error) { r.broken.Store(&err) }
+
+// Reconfigure calls Rewrite and has the gateway reload, which must succeed.
+func (r *Running) Reconfigure(change func(*settings.Config)) admin.Reloaded {
+	r.t.Helper()
+	r.Rewrite(change)
+	done, err := r.Reload()
+	if err != nil {
+		r.t.Fatalf("not reloaded: %v", err)
+	}
+	return done
 }
 
 // Stop ends the gateway in order and fails the test when it ends otherwise.

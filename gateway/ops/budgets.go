@@ -23,7 +23,10 @@ type Budget struct {
 }
 
 func (s *Shared) collectBudgets(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
-	for _, b := range s.Budgets {
+	if s.Budgets == nil {
+		return nil
+	}
+	for _, b := range s.Budgets() {
 		if b.Limit > 0 {
 			ms = append(ms, constGauge(s.descs.limit, b.Limit.Dollars(), b.Scope, b.Name, b.Window))
 		}

@@ -2,6 +2,8 @@ package ops
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +27,7 @@ type Costs struct {
 	// Mine reports whether this process is the one that exports; nil: it is.
 	Mine func() bool
 
+	mu   sync.Mutex // guards Known
 	desc *prometheus.Desc
 }
 
@@ -35,14 +38,30 @@ func NewCosts(store Totals, s LabelSets) *Costs {
 		"parley_llm_cost_usd_total",
 		"Cost by the price table, failed and retried requests included; requests without a known price are not included, see parley_llm_unpriced_requests_total.",
 		[]string{"provider", "model", "channel", "agent_kind"}, nil)}
+	c.Admit(s)
+	return c
+}
+
+// Admit exports further label sets from now on.
+func (c *Costs) Admit(s LabelSets) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, m := range s.Models {
 		for _, ch := range s.Channels {
 			for _, p := range s.purposes(m) {
-				c.Known = append(c.Known, costs.Labels{Provider: m.Provider, Model: m.Model, Channel: ch, Purpose: p})
+				l := costs.Labels{Provider: m.Provider, Model: m.Model, Channel: ch, Purpose: p}
+				if !slices.Contains(c.Known, l) {
+					c.Known = append(c.Known, l)
+				}
 			}
 		}
 	}
-	return c
+}
+
+func (c *Costs) known() []costs.Labels {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.Known)
 }
 
 // Describe is part of prometheus.Collector.
@@ -64,8 +83,9 @@ func (c *Costs) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(c.desc, err)
 		return
 	}
-	sums := make(map[costs.Labels]costs.Amount, len(c.Known)+len(totals))
-	for _, l := range c.Known {
+	known := c.known()
+	sums := make(map[costs.Labels]costs.Amount, len(known)+len(totals))
+	for _, l := range known {
 		sums[l] = 0
 	}
 	for _, t := range totals {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,24 +37,18 @@ type limits struct {
 	spawns, spawnsDenied, budgetDenials *prometheus.CounterVec
 	running                             *prometheus.GaugeVec
 	reloadOK, reloadAt                  prometheus.Gauge
-	depth                               int
+	depth                               *atomic.Int64 // the deepest that has series of its own
 }
 
 func newLimits(f factory, depth int) limits {
-	l := limits{depth: min(max(depth, 1), MaxDepth)}
-	if depth == 0 {
-		l.depth = MaxDepth
-	}
+	l := limits{depth: &atomic.Int64{}}
 	l.spawns = f.counter("subagent_spawns_total", "Sub-agents started.", "depth")
 	l.spawnsDenied = f.counter("subagent_spawns_denied_total", "Starts refused.", "reason")
 	l.running = f.gauge("subagents_active", "Sub-agents running.", "depth")
 	l.budgetDenials = f.counter("budget_denials_total", "Work refused or cut short.", "scope", "action")
 	l.reloadOK = f.gauge("config_last_reload_successful", "1 if the last reload of the configuration succeeded.").WithLabelValues()
 	l.reloadAt = f.gauge("config_last_reload_success_timestamp_seconds", "Unix time of the last successful reload of the configuration.").WithLabelValues()
-	for d := 1; d <= l.depth; d++ {
-		l.spawns.WithLabelValues(strconv.Itoa(d))
-		l.running.WithLabelValues(strconv.Itoa(d))
-	}
+	l.admitDepth(depth)
 	for _, r := range denials {
 		l.spawnsDenied.WithLabelValues(r)
 	}
@@ -65,9 +60,23 @@ func newLimits(f factory, depth int) limits {
 	return l
 }
 
+// admitDepth gives sub-agents down to a depth series of their own; 0: down to MaxDepth.
+func (l *limits) admitDepth(depth int) {
+	if depth == 0 {
+		depth = MaxDepth
+	}
+	for d := int(l.depth.Load()) + 1; d <= min(max(depth, 1), MaxDepth); d++ {
+		l.spawns.WithLabelValues(strconv.Itoa(d))
+		l.running.WithLabelValues(strconv.Itoa(d))
+		l.depth.Store(int64(d))
+	}
+}
+
 // depthLabel is depth as a label value; what is deeper than any limit allows is
 // counted at the deepest.
-func (l *limits) depthLabel(depth int) string { return strconv.Itoa(min(max(depth, 1), l.depth)) }
+func (l *limits) depthLabel(depth int) string {
+	return strconv.Itoa(min(max(depth, 1), int(l.depth.Load())))
+}
 
 // SubagentSpawned counts a sub-agent that was started. A child of the
 // conversation has depth 1.

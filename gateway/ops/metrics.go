@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,11 +23,11 @@ var _ channels.Observer = (*Metrics)(nil)
 type Metrics struct {
 	registry  *prometheus.Registry
 	channels  map[string]bool
-	models    map[ModelName]bool
 	tools     map[string]bool
-	providers map[string]*atomic.Bool // answered when they were last called
-	hash      hasher                  // of sessions, in exemplars
-	recent    recorder                // for who asks, see Recent
+	admitting sync.Mutex // held while other models are let in
+	known     atomic.Pointer[knownModels]
+	hash      hasher   // of sessions, in exemplars
+	recent    recorder // for who asks, see Recent
 
 	received, ignored, deduplicated, deadLettered         *prometheus.CounterVec
 	attached, sent, sendRetries, reconnects, turns        *prometheus.CounterVec
@@ -48,8 +49,9 @@ func NewMetrics(s LabelSets) *Metrics {
 	s = s.withCaps()
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), hash: newHasher(),
-		channels: map[string]bool{}, models: map[ModelName]bool{}, tools: map[string]bool{}, providers: map[string]*atomic.Bool{},
+		channels: map[string]bool{}, tools: map[string]bool{},
 	}
+	m.known.Store(&knownModels{models: map[ModelName]bool{}, providers: map[string]*atomic.Bool{}})
 	f := factory{m.registry}
 	counter, gauge, histogram := f.counter, f.gauge, f.histogram
 	m.limits = newLimits(f, s.Depth)

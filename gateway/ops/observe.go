@@ -26,7 +26,7 @@ func (m *Metrics) channelLabel(name string) string {
 }
 
 func (m *Metrics) modelLabels(provider, model string) (string, string) {
-	if m.models[ModelName{provider, model}] {
+	if m.known.Load().models[ModelName{provider, model}] {
 		return provider, model
 	}
 	m.overflows.WithLabelValues("model").Inc()
@@ -179,7 +179,7 @@ func (m *Metrics) ModelCalled(r agent.CallReport) {
 // markProvider notes whether a provider served its last call. One that refuses a
 // request, or asks to slow down, is there; a call that we ended says nothing.
 func (m *Metrics) markProvider(provider string, err *llm.Error) {
-	p := m.providers[provider]
+	p := m.known.Load().providers[provider]
 	if p == nil || err != nil && err.Kind == llm.Canceled {
 		return
 	}
@@ -230,7 +230,7 @@ func (m *Metrics) ModelFellBack(r agent.FallbackReport) {
 
 // SetCircuit notes whether a model is called.
 func (m *Metrics) SetCircuit(s llm.CircuitStatus) {
-	if m.models[ModelName{s.Provider, s.Model}] { // several others have one series, which would say nothing
+	if m.known.Load().models[ModelName{s.Provider, s.Model}] { // several others have one series, which would say nothing
 		m.circuits.WithLabelValues(s.Provider, s.Model).Set(float64(s.State))
 	}
 }

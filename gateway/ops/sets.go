@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -112,41 +113,8 @@ func (m *Metrics) startAtZero(s LabelSets) {
 	m.goals.WithLabelValues("command")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerOverflow, "ok")
-	for _, n := range s.Models {
-		if m.providers[n.Provider] == nil {
-			m.providers[n.Provider] = &atomic.Bool{}
-			m.providers[n.Provider].Store(true)
-		}
-	}
-	for _, n := range append([]ModelName{{Other, Other}}, s.Models...) {
-		m.models[n] = true
-		m.callTook.WithLabelValues(n.Provider, n.Model)
-		m.firstToken.WithLabelValues(n.Provider, n.Model)
-		m.overruns.WithLabelValues(n.Provider, n.Model)
-		m.windows.WithLabelValues(n.Provider, n.Model).Set(float64(s.Windows[n]))
-		m.circuits.WithLabelValues(n.Provider, n.Model)
-		for _, e := range errorTypes {
-			m.errors.WithLabelValues(n.Provider, n.Model, string(e))
-			m.retries.WithLabelValues(n.Provider, n.Model, string(e))
-		}
-		for _, r := range []string{"no_price", "no_usage"} {
-			m.unpriced.WithLabelValues(n.Provider, n.Model, r)
-		}
-		for _, p := range s.purposes(n) {
-			for _, o := range []string{"ok", "error", "cancelled"} {
-				m.requests.WithLabelValues(n.Provider, n.Model, string(p), o)
-			}
-			for _, k := range tokenKinds {
-				m.tokens.WithLabelValues(n.Provider, n.Model, string(p), k)
-			}
-		}
-	}
 	m.fallbacks.WithLabelValues(Other, Other, Other, Other)
-	for _, f := range s.Fallbacks {
-		if from, to := f[0], f[1]; m.models[from] && m.models[to] {
-			m.fallbacks.WithLabelValues(from.Provider, from.Model, to.Provider, to.Model)
-		}
-	}
+	m.Admit(s)
 	for _, t := range append([]string{Other}, s.Tools...) {
 		m.tools[t] = true
 		m.toolTook.WithLabelValues(t)
@@ -161,5 +129,67 @@ func (m *Metrics) startAtZero(s LabelSets) {
 	}
 	for _, l := range []string{"model", "tool"} {
 		m.overflows.WithLabelValues(l)
+	}
+}
+
+// knownModels are the models that have series of their own, and their providers. A value is
+// never changed.
+type knownModels struct {
+	models    map[ModelName]bool
+	providers map[string]*atomic.Bool // answered when they were last called
+}
+
+// Admit gives the models of s series of their own, as long as there is room for them, and
+// notes their windows; the depth of sub-agents may become greater. What had series keeps
+// them: a counter that goes away and comes back would count twice. So however often an
+// operator changes models, there are at most MaxModels; further ones are counted as Other
+// until the next start.
+func (m *Metrics) Admit(s LabelSets) {
+	m.admitting.Lock()
+	defer m.admitting.Unlock()
+	old := m.known.Load()
+	k := &knownModels{models: maps.Clone(old.models), providers: maps.Clone(old.providers)}
+	for _, n := range append([]ModelName{{Other, Other}}, s.Models...) {
+		if !k.models[n] && len(k.models) <= MaxModels {
+			k.models[n] = true
+			m.startModel(s, n)
+		}
+	}
+	for n := range k.models {
+		m.windows.WithLabelValues(n.Provider, n.Model).Set(float64(s.Windows[n]))
+		if k.providers[n.Provider] == nil && n.Provider != Other {
+			k.providers[n.Provider] = &atomic.Bool{}
+			k.providers[n.Provider].Store(true)
+		}
+	}
+	for _, f := range s.Fallbacks {
+		if from, to := f[0], f[1]; k.models[from] && k.models[to] {
+			m.fallbacks.WithLabelValues(from.Provider, from.Model, to.Provider, to.Model)
+		}
+	}
+	m.limits.admitDepth(s.Depth)
+	m.known.Store(k)
+}
+
+// startModel starts the series of a model at zero.
+func (m *Metrics) startModel(s LabelSets, n ModelName) {
+	m.callTook.WithLabelValues(n.Provider, n.Model)
+	m.firstToken.WithLabelValues(n.Provider, n.Model)
+	m.overruns.WithLabelValues(n.Provider, n.Model)
+	m.circuits.WithLabelValues(n.Provider, n.Model)
+	for _, e := range errorTypes {
+		m.errors.WithLabelValues(n.Provider, n.Model, string(e))
+		m.retries.WithLabelValues(n.Provider, n.Model, string(e))
+	}
+	for _, r := range []string{"no_price", "no_usage"} {
+		m.unpriced.WithLabelValues(n.Provider, n.Model, r)
+	}
+	for _, p := range s.purposes(n) {
+		for _, o := range []string{"ok", "error", "cancelled"} {
+			m.requests.WithLabelValues(n.Provider, n.Model, string(p), o)
+		}
+		for _, k := range tokenKinds {
+			m.tokens.WithLabelValues(n.Provider, n.Model, string(p), k)
+		}
 	}
 }

@@ -42,8 +42,8 @@ const DefaultRead = 5 * time.Second
 type Shared struct {
 	Store   sessions.Survey
 	Log     Log
-	Checks  []Check // by name: dependency_up
-	Budgets []Budget
+	Checks  []Check         // by name: dependency_up
+	Budgets func() []Budget // as they are configured at present; nil: there are none
 	Now     func() time.Time
 	// Every is how long a reading is good for. 0: DefaultRead.
 	Every time.Duration
@@ -109,7 +109,7 @@ func (s *Shared) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range s.collectBudgets(ctx, now) { // money is never old
 		ch <- m
 	}
-	for name, up := range s.m.providers {
+	for name, up := range s.m.known.Load().providers {
 		ch <- constGauge(s.descs.dependency, boolValue(up.Load()), dependencyName(name, s.Checks))
 	}
 }

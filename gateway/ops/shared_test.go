@@ -80,12 +80,14 @@ func register(t testing.TB, m *ops.Metrics, l *ledger, h fixture, s ops.LabelSet
 	fine := func(context.Context) error { return nil }
 	shared.Checks = []ops.Check{{Metric: "nats", Test: fine}, {Metric: "store", Test: fine}}
 	spent := func(context.Context, time.Time) (costs.Amount, error) { return 3e12, nil }
+	var budgets []ops.Budget
 	for _, w := range []string{"day", "month"} {
-		shared.Budgets = append(shared.Budgets, ops.Budget{Scope: "global", Name: ops.BudgetAll, Window: w, Limit: 4e12, Spent: spent})
+		budgets = append(budgets, ops.Budget{Scope: "global", Name: ops.BudgetAll, Window: w, Limit: 4e12, Spent: spent})
 		for _, c := range s.Channels[:min(len(s.Channels), ops.MaxChannels)] {
-			shared.Budgets = append(shared.Budgets, ops.Budget{Scope: "channel", Name: c, Window: w, Limit: 5e12, Spent: spent})
+			budgets = append(budgets, ops.Budget{Scope: "channel", Name: c, Window: w, Limit: 5e12, Spent: spent})
 		}
 	}
+	shared.Budgets = func() []ops.Budget { return budgets }
 	if err := errors.Join(m.Register(ops.NewCosts(l, s)), m.Register(shared)); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +251,7 @@ func TestABudgetIsShownBesideWhatWasSpent(t *testing.T) {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	s.Now = func() time.Time { return now }
 	var asked time.Time
-	s.Budgets = []ops.Budget{
+	budgets := []ops.Budget{
 		{Scope: "global", Name: ops.BudgetAll, Window: "day", Limit: 2e12, Spent: func(_ context.Context, at time.Time) (costs.Amount, error) {
 			asked = at
 			return 1e12, nil
@@ -257,6 +259,7 @@ func TestABudgetIsShownBesideWhatWasSpent(t *testing.T) {
 		{Scope: "channel", Name: "slack", Window: "month", Spent: func(context.Context, time.Time) (costs.Amount, error) { return 5, nil }},
 		{Scope: "channel", Name: "signal", Window: "day", Limit: 3e12, Spent: func(context.Context, time.Time) (costs.Amount, error) { return 0, errors.New("away") }},
 	}
+	s.Budgets = func() []ops.Budget { return budgets }
 	if got := values(t, m, "budget_limit_usd"); len(got) != 2 || got["all global day"] != 2 || got["signal channel day"] != 3 {
 		t.Errorf("limits %v", got)
 	}

@@ -1,4 +1,4 @@
 package prices
 
 // Look is one look of Watch, which must not run then.
-func (t *Table) Look() { t.reread(false) }
+func (t *Table) Look() { t.reread() }

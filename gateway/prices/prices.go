@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -83,15 +84,21 @@ type Options struct {
 
 // Table is what models cost now. Its methods may be called concurrently.
 type Table struct {
-	o    Options
+	o    Options // but for Config, Families and Fixed, which are in sources
 	base *costs.Catalogue
 	now  atomic.Pointer[View]
-	look chan struct{}
 
-	// Only of the goroutine that watches.
-	content []byte // of the file as it was read last
-	changed []byte // what the last look found instead; nil: nothing else
+	mu      sync.Mutex // guards what follows
+	sources Draft
+	changed []byte // what the last look found instead of the content; nil: nothing else
 	unread  string // why it could not be read since then; empty: it could
+}
+
+// Draft is prices that were read and do not hold yet.
+type Draft struct {
+	file    string
+	content []byte // of the file as it was read last
+	view    *View
 }
 
 var (
@@ -117,24 +124,50 @@ func Open(o Options) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the price catalogue: %w", err)
 	}
-	ceiling, err := o.Config.Ceiling.Price()
+	t := &Table{o: o, base: base}
+	d, err := t.Prepare(o.Config, o.Families, o.Fixed)
 	if err != nil {
-		return nil, fmt.Errorf("ceiling: %w", err)
+		return nil, err
 	}
-	t := &Table{o: o, base: base, look: make(chan struct{}, 1)}
-	all := base
-	if o.Config.File != "" {
-		if t.content, err = readFile(o.Config.File); err != nil {
-			return nil, err
-		}
-		over, err := o.Parse(o.Config.File, t.content)
-		if err != nil {
-			return nil, err
-		}
-		all = base.With(over)
-	}
-	t.now.Store(&View{families: o.Families, fixed: o.Fixed, catalogue: all, ceiling: ceiling})
+	t.adopt(d)
 	return t, nil
+}
+
+// Prepare reads the prices of another configuration; arguments are as in [Options]. An error
+// is a mistake in the configuration or in the file.
+func (t *Table) Prepare(c Config, families map[string]string, fixed []*costs.Price) (Draft, error) {
+	ceiling, err := c.Ceiling.Price()
+	if err != nil {
+		return Draft{}, fmt.Errorf("ceiling: %w", err)
+	}
+	d := Draft{file: c.File, view: &View{families: families, fixed: fixed, catalogue: t.base, ceiling: ceiling}}
+	if d.file == "" {
+		return d, nil
+	}
+	if d.content, err = readFile(d.file); err != nil {
+		return Draft{}, err
+	}
+	over, err := t.o.Parse(d.file, d.content)
+	if err != nil {
+		return Draft{}, err
+	}
+	d.view.catalogue = t.base.With(over)
+	return d, nil
+}
+
+// Adopt puts the prices that were prepared into force, and has Watch look at their file.
+func (t *Table) Adopt(d Draft) {
+	t.adopt(d)
+	if t.o.Observer != nil {
+		t.o.Observer.SetPricesDate(d.view.Newest())
+	}
+}
+
+func (t *Table) adopt(d Draft) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sources, t.changed, t.unread = d, nil, ""
+	t.now.Store(d.view)
 }
 
 // maxFile is far more than any list of prices.
@@ -171,7 +204,7 @@ func readFile(file string) ([]byte, error) {
 // View returns the prices as they are now; it never changes.
 func (t *Table) View() *View { return t.now.Load() }
 
-// Snapshot is View, for a model call that keeps its price.
+// Snapshot is View, for a turn that keeps its prices.
 func (t *Table) Snapshot() agent.Prices { return t.View() }
 
 // Price finds the price of a model's tokens, the ceiling where it has none;

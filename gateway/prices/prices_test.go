@@ -203,14 +203,34 @@ func TestAFileThatCameBackAsItWasIsReadAgain(t *testing.T) {
 	w.want(3, false, true)
 }
 
-func TestWhoAsksForItGetsAnAnswerAlsoWhenNothingChanged(t *testing.T) {
+func TestPricesThatWerePreparedHoldWhenTheyAreAdopted(t *testing.T) {
 	t.Parallel()
 	w := watch(t, list("3"))
-	w.Reload()
-	w.Reload()
-	if ok := <-w.told; !ok {
-		t.Error("the file cannot be read")
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(other, []byte(list("4")), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	families := map[string]string{"local": "openai"}
+	d, err := w.Prepare(prices.Config{File: other}, families, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.want(3)
+	w.Adopt(d)
+	w.want(4)
+	w.write(list("5")) // nobody looks at that file any more
+	w.look()
+	w.look()
+	w.want(4)
+	w.file = other
+	w.write(list("6"))
+	w.look()
+	w.want(6, true)
+	w.write(list("-1"))
+	if _, err := w.Prepare(prices.Config{File: other}, families, nil); !errors.Is(err, costs.ErrPrices) {
+		t.Errorf("%v", err)
+	}
+	w.want(6)
 }
 
 func TestAMistakeInTheFileIsOneAtTheStart(t *testing.T) {

@@ -9,6 +9,7 @@ package settings
 
 import (
 	"cmp"
+	"log/slog"
 	"maps"
 	"regexp"
 	"time"
@@ -75,12 +76,19 @@ type Config struct {
 	Ops        ops.Config       `yaml:"ops"`
 	Admin      AdminConfig      `yaml:"admin"`
 	Webhooks   webhooks.Config  `yaml:"webhooks"`
+	Reload     ReloadConfig     `yaml:"reload"`
 }
 
 // LogConfig is how the process talks to its operator, on standard error.
 type LogConfig struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error; default info
 	Format string `yaml:"format"` // text or json; default text on a terminal, else json
+}
+
+// SlogLevel returns the level, which Validate accepts.
+func (c LogConfig) SlogLevel() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(c.Level)) // info otherwise
+	return level
 }
 
 // Secret is a token or key in the configuration. Nothing prints it.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func reloadCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:   "reload",
+		Short: "Have the gateway that runs read its configuration again",
+		Long: `reload has the gateway that runs read its configuration again, with the files of
+prices, instructions and skills that it names. What is new holds for messages and
+turns that begin later; a turn that runs ends as it began. It prints what changed
+and what needs a restart, which stays as it was until then.
+
+With any mistake nothing changes: it prints all of them as check-config does, and
+ends with 78. With 69 it ends when no gateway runs there.`,
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		r, err := ask.Reload(ctx)
+		if e, ok := errors.AsType[*admin.Error](err); ok && e.Kind == admin.BadConfig {
+			return &exitError{exitConfig, e}
+		}
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(r)
+		}
+		var b bytes.Buffer
+		if len(r.Changed)+len(r.NeedRestart) == 0 {
+			b.WriteString("reloaded: nothing has changed\n")
+		}
+		for _, path := range r.Changed {
+			_, _ = fmt.Fprintf(&b, "reloaded: %s\n", sanitize(path))
+		}
+		for _, path := range r.NeedRestart {
+			_, _ = fmt.Fprintf(&b, "needs a restart: %s\n", sanitize(path))
+		}
+		_, err = o.out.Write(b.Bytes())
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}

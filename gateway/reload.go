@@ -1,0 +1,261 @@
+package gateway
+
+import (
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/gateway/admin"
+	"parley/gateway/ops"
+	"parley/gateway/prices"
+	"parley/gateway/settings"
+	"parley/llm"
+	"parley/problems"
+)
+
+// errNotRunning is why a gateway that has ended does not reload.
+var errNotRunning = errors.New("the gateway does not run any more")
+
+// Reload makes a gateway that runs read its configuration again, by Options.Next, and all
+// files that it names. Everything that may change while it runs holds then for what begins
+// later: events, turns with all their sub-agents, commands. What is under way ends as it
+// began. The answer names what changed, and what needs a restart, which stays as it was.
+//
+// With any mistake, also in a file of prices, instructions or skills, nothing changes, and
+// the error is all of them. Log, status and metrics have both. It waits until the gateway
+// has started.
+func (g *Gateway) Reload() (admin.Reloaded, error) {
+	select {
+	case <-g.started:
+	case <-g.ended:
+		return admin.Reloaded{}, errNotRunning
+	}
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	r, err := g.reload()
+	g.reloads.note(r, err, g.o.Now())
+	if err != nil {
+		g.o.Logger.Error("configuration not reloaded, the previous one stays in force", "error", err)
+		return r, err
+	}
+	g.o.Logger.Info("configuration reloaded", "changed", r.Changed, "needs_restart", r.NeedRestart)
+	return r, nil
+}
+
+// next reads the configuration as it is now.
+func (g *Gateway) next() (settings.Config, error) {
+	if g.o.Next == nil {
+		return g.present().cfg, nil
+	}
+	cfg, err := g.o.Next()
+	if err != nil {
+		return cfg, err
+	}
+	cfg = cfg.Defaults()
+	return cfg, g.locate(cfg.Validate())
+}
+
+// locate says where in the configuration the mistakes of err stand, if that is known.
+func (g *Gateway) locate(err error) error {
+	if err == nil || g.o.Locate == nil {
+		return err
+	}
+	return g.o.Locate(err)
+}
+
+// reload puts the edition of the configuration as it is now into force. The caller holds
+// reloading.
+func (g *Gateway) reload() (admin.Reloaded, error) {
+	next, err := g.next()
+	if err != nil {
+		return admin.Reloaded{}, err
+	}
+	g.redactor.Add(secretsOf(next)...) // before anything of it is said
+	was := g.present()
+	change := was.cfg.Into(next)
+	e, list, err := g.prepare(change.Config)
+	if err != nil {
+		return admin.Reloaded{}, g.locate(err)
+	}
+	g.metrics.Admit(e.sets)
+	g.money.Admit(e.sets)
+	g.adjustCircuits(change, e)
+	g.prices.Adopt(list)
+	e = e.withPrices(g.prices.View())
+	g.current.Store(e)
+	if g.o.Level != nil {
+		g.o.Level.Set(e.cfg.Log.SlogLevel())
+	}
+	e.warnUnpriced(e.prices)
+	e.warnWindows()
+	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
+	slices.Sort(changed)
+	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(g.cfg)...)
+	slices.Sort(restart)
+	return admin.Reloaded{Changed: slices.Compact(changed), NeedRestart: restart}, nil
+}
+
+// prepare makes an edition whole, with its prices, and changes nothing.
+func (g *Gateway) prepare(cfg settings.Config) (*edition, prices.Draft, error) {
+	e, err := g.newEdition(cfg)
+	if err != nil {
+		return nil, prices.Draft{}, err
+	}
+	list, err := g.prices.Prepare(cfg.Prices, familiesOf(cfg), cfg.Transcription.FixedPrices())
+	if err != nil {
+		return nil, prices.Draft{}, problems.List{{Path: "prices.file", Err: err}}
+	}
+	return e, list, g.equip(e)
+}
+
+// changedFiles names what was read from files that now say something else.
+func changedFiles(was, now *edition) (paths []string) {
+	for name, w := range now.said {
+		old, ok := was.said[name]
+		if ok && !reflect.DeepEqual(old.instructions, w.instructions) {
+			paths = append(paths, "agents."+name+".instructions")
+		}
+		if ok && !reflect.DeepEqual(old.skills, w.skills) {
+			paths = append(paths, "agents."+name+".skills")
+		}
+	}
+	if !reflect.DeepEqual(was.prices.Rows("", ""), now.prices.Rows("", "")) {
+		paths = append(paths, "prices.file")
+	}
+	return paths
+}
+
+// adjustCircuits gives the circuits the numbers of an edition, and makes those new whose
+// model is not used any more, or whose provider is configured otherwise: what failed may
+// work now.
+func (g *Gateway) adjustCircuits(change settings.Change, now *edition) {
+	c := now.cfg.Circuit
+	g.circuits.Change(c.Failures, c.Cooldown, c.NoneBackoff)
+	for _, s := range g.circuits.Forget(func(provider, model string) bool {
+		return !slices.Contains(now.sets.Models, ops.ModelName{Provider: provider, Model: model}) ||
+			change.Below("providers."+provider)
+	}) {
+		s.State = llm.CircuitClosed
+		g.metrics.SetCircuit(s)
+	}
+}
+
+// reloads is how reading the configuration again ended last, and the list of prices by itself.
+// Its methods may be called concurrently.
+type reloads struct {
+	count func(ok bool, at time.Time)
+
+	mu          sync.Mutex // guards what follows
+	last        admin.ReloadStatus
+	pricesWrong bool // the list of prices could not be read again since
+}
+
+func (r *reloads) note(done admin.Reloaded, err error, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last.At, r.last.Problem = at, ""
+	if err != nil {
+		r.last.Problem = err.Error()
+	} else {
+		r.last.NeedRestart, r.last.Since, r.pricesWrong = done.NeedRestart, at, false
+	}
+	r.count(err == nil, at)
+}
+
+// notePrices notes that the list of prices was read again by itself. What else is wrong with
+// the configuration stays so.
+func (r *reloads) notePrices(ok bool, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pricesWrong = !ok
+	r.count(ok && r.last.Problem == "", at)
+}
+
+// status returns how it ended last.
+func (r *reloads) status() admin.ReloadStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.last
+	s.NeedRestart = slices.Clone(s.NeedRestart)
+	s.PricesWrong = r.pricesWrong
+	return s
+}
+
+// priceObserver takes what the list of prices says of itself.
+type priceObserver struct{ g *Gateway }
+
+// CountReload implements [prices.Observer]. Turns that begin later have the new prices.
+func (o priceObserver) CountReload(ok bool, at time.Time) {
+	g := o.g
+	if ok {
+		g.reloading.Lock()
+		g.current.Store(g.present().withPrices(g.prices.View()))
+		g.reloading.Unlock()
+	}
+	g.reloads.notePrices(ok, at)
+}
+
+// SetPricesDate implements [prices.Observer].
+func (o priceObserver) SetPricesDate(newest time.Time) { o.g.metrics.SetPricesDate(newest) }
+
+// look is a configuration as it was found, with all files that it names but the list of
+// prices, which is looked at by itself.
+type look struct {
+	cfg     settings.Config
+	said    map[string]words
+	problem string
+}
+
+// same reports whether both found the same.
+func (l look) same(other look) bool {
+	return l.problem == other.problem && l.cfg.Into(other.cfg).None() && reflect.DeepEqual(l.said, other.said)
+}
+
+// lookAtFiles reads the configuration and changes nothing.
+func (g *Gateway) lookAtFiles() (l look) {
+	cfg, err := g.next()
+	if err == nil {
+		l.cfg = cfg
+		reads := promptReader{cfg: cfg, log: slog.New(slog.DiscardHandler), clean: g.redactor.Clean}
+		l.said, err = reads.all()
+	}
+	if err != nil {
+		l.problem = err.Error()
+	}
+	return l
+}
+
+// watchInterval is how often a gateway that watches its configuration looks at it.
+const watchInterval = 5 * time.Second
+
+// watchFiles reloads when two looks in a row found something else than what was looked at
+// when the gateway was started or last reloaded by it: what an editor has half written may
+// have no mistake. It compares contents and follows links, so that files are seen too which a
+// cluster exchanges through a link of their folder. A mistake is told once.
+func (g *Gateway) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
+	known := look{cfg: g.cfg, said: g.present().said}
+	var seen *look
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick:
+		}
+		if !g.present().cfg.Reload.Watch {
+			continue
+		}
+		now := g.lookAtFiles()
+		switch {
+		case now.same(known):
+			seen = nil
+		case seen == nil || !now.same(*seen):
+			seen = &now
+		default:
+			known, seen = now, nil
+			_, _ = g.Reload() // log, status and metrics say it
+		}
+	}
+}

@@ -93,9 +93,13 @@ func TestAReloadHoldsFromTheNextTurnOn(t *testing.T) {
 		a.Instructions = []string{dir}
 		c.Agents["main"], c.Prices.File = a, filepath.Join(dir, "prices.json")
 	}
-	files("one", "0")
+	files("zero", "0")
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: l.answer, Change: instructed})
 	gw := env.Start()
+	files("one", "0")
+	if _, err := gw.Reload(); err != nil { // so that no part has what it was started with
+		t.Fatal(err)
+	}
 	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "research whales, and wait")
 	<-l.waiting // for the answer to the first of its requests
 	files("two", "10")

@@ -21,7 +21,7 @@ func (g *Gateway) newImporter(e *edition, b *broker.Broker) *attachments.Importe
 	return &attachments.Importer{
 		Config: e.cfg.Attachments, Log: b, Files: e.cfg.Files, Count: g.metrics.CountAttachment, Logger: g.o.Logger, Now: g.o.Now, Around: worker.FormatQuotes,
 		Transcribes: e.transcription != nil, Command: e.cfg.Channels.Command,
-		Texts: documents.NewReader(g.o.PDFExtractor, g.o.Logger),
+		Texts: g.texts, Quota: &g.sentFiles,
 		Space: attachments.Space{MaxBytes: max(0, e.cfg.Workspaces.MaxBytes), MaxFiles: max(0, e.cfg.Workspaces.MaxFiles)},
 	}
 }

@@ -29,7 +29,9 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/admin"
+	"parley/gateway/attachments"
 	"parley/gateway/delivery"
+	"parley/gateway/documents"
 	"parley/gateway/intake"
 	"parley/gateway/messages"
 	"parley/gateway/ops"
@@ -108,7 +110,9 @@ type Gateway struct {
 	admin         *admin.Server
 	hooks         *webhooks.Server
 	workspaces    *workspaces
-	exports       atomic.Bool // this process is the one that exports the cost
+	texts         *documents.Reader // of files that people send
+	sentFiles     attachments.Quota // what people sent today
+	exports       atomic.Bool       // this process is the one that exports the cost
 	// redactor stands at every exit: the log, chats, what operators read, what tools
 	// return.
 	redactor *redaction.Redactor
@@ -129,7 +133,7 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{cfg: cfg, o: o, started: make(chan struct{}), ended: make(chan struct{}), redactor: redaction.New(secretsOf(cfg)...)}
 	g.o.Logger = g.redactor.Logger(o.Logger)
-	g.workspaces = newWorkspaces(cfg, g.o)
+	g.workspaces, g.texts = newWorkspaces(cfg, g.o), documents.NewReader(g.o.PDFExtractor, g.o.Logger)
 	if err := g.wire(); err != nil {
 		return nil, err
 	}

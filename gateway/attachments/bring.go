@@ -39,8 +39,17 @@ type Importer struct {
 	Transcribes bool // what is to be heard is made words of, in its turn
 	Logger      *slog.Logger
 	Now         func() time.Time
+	Quota       *Quota // what people have sent today; nil: it counts alone
 
-	quota quota
+	alone Quota // where Quota is nil
+}
+
+// quota returns what counts what people send in a day.
+func (b *Importer) quota() *Quota {
+	if b.Quota != nil {
+		return b.Quota
+	}
+	return &b.alone
 }
 
 // Request is what is said as one.
@@ -89,7 +98,7 @@ func (b *Importer) Import(ctx context.Context, r Request) ([][]Result, error) {
 			wanted += f.Size
 			work.Go(func() {
 				o := b.importOne(limited, f, func(ctx context.Context) (outcome, error) { return b.copyFromLog(ctx, r.Workspace, f) })
-				b.quota.addBytes(r.Person, o.size-f.Size)
+				b.quota().addBytes(r.Person, o.size-f.Size)
 				said[i][k] = b.resultOf(f, b.count(f, o))
 			})
 		}
@@ -114,7 +123,7 @@ func (b *Importer) checkAdmission(r Request, f File, wanted int64) outcomes.File
 		b.Logger.Warn("attachment not fetched: no space left in the workspace", "channel", f.Channel, "message", f.Message, "workspace", r.Workspace, "size", f.Size, "problem", p)
 		return p
 	}
-	if !b.quota.reserve(b.Config, r.Person, f.Size, b.Now()) {
+	if !b.quota().reserve(b.Config, r.Person, f.Size, b.Now()) {
 		b.Logger.Warn("attachment not fetched: daily quota of its sender is used up", "channel", f.Channel, "message", f.Message, "sender", r.Person)
 		return outcomes.FileOverQuota
 	}

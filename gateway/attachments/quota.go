@@ -57,8 +57,9 @@ func (b *Importer) checkRoom(workspace string, size int64) outcomes.File {
 
 var errFull = errors.New("workspace full")
 
-// quota counts what people send in a day, for this process.
-type quota struct {
+// Quota counts what people send in a day, for this process. The zero value has counted
+// nothing; it may be used by several importers at once.
+type Quota struct {
 	mu     sync.Mutex
 	day    time.Time
 	people map[string]dailyUse
@@ -71,7 +72,7 @@ type dailyUse struct {
 
 // reserve counts a file of size bytes, 0 when nobody knows, as sent by the person, unless
 // that were more than c lets one send in a day (UTC).
-func (q *quota) reserve(c Config, person string, size int64, now time.Time) bool {
+func (q *Quota) reserve(c Config, person string, size int64, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if day := now.UTC().Truncate(24 * time.Hour); !day.Equal(q.day) {
@@ -86,7 +87,7 @@ func (q *quota) reserve(c Config, person string, size int64, now time.Time) bool
 }
 
 // addBytes counts bytes that were not known when the file was taken.
-func (q *quota) addBytes(person string, bytes int64) {
+func (q *Quota) addBytes(person string, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s, ok := q.people[person]; ok && bytes > 0 {

@@ -78,6 +78,22 @@ func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 			}
 		})
 	}
+	t.Run("counts on in the importer of a reloaded configuration", func(t *testing.T) {
+		t.Parallel()
+		day := &attachments.Quota{}
+		send, r := begin(t, func(b *attachments.Importer) { b.Config.PersonFiles, b.Quota = 2, day })
+		if got := send("ann", "a", 100); got != saved("a") {
+			t.Errorf("the first file: %s", got)
+		}
+		b := r.b
+		r.b = &attachments.Importer{Config: b.Config, Log: b.Log, Command: b.Command, Logger: b.Logger, Now: b.Now, Quota: day}
+		if got := send("ann", "b", 100); got != saved("b") {
+			t.Errorf("the second file: %s", got)
+		}
+		if got := send("ann", "c", 100); got != quota {
+			t.Errorf("the third file: %s", got)
+		}
+	})
 	for name, space := range map[string]attachments.Space{"many files": {MaxFiles: 2}, "large files": {MaxBytes: 250}} {
 		t.Run(name+" in a workspace", func(t *testing.T) {
 			t.Parallel()

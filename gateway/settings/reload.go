@@ -50,8 +50,8 @@ func (ch Change) Below(path string) bool {
 var reloads = map[string]bool{
 	"state_dir": false, "name": false, "roles": false,
 	"log.level": true, "log.format": false,
-	"providers": true, "agents": true, "bindings": true, "skills": true, "files": true, "attachments": true,
-	"transcription": true, "workspaces": true, "retry": true, "circuit": true, "context": true, "budgets": true,
+	"providers": true, "agents": true, "bindings": true, "skills": true, "files": true, "attachments": true, "attachments.max_bytes": false,
+	"transcription": true, "workspaces": true, "workspaces.keep": false, "retry": true, "circuit": true, "context": true, "budgets": true,
 	"titles": true, "goals": true, "session": true,
 	"limits": true, "prices": true, "reload": true, "subagents": true, "subagents.max_concurrent": false,
 	"worker": false, "worker.turn_timeout": true, "worker.attempts": true, "worker.context_prep_timeout": true,

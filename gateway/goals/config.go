@@ -8,7 +8,7 @@
 // A goal is one record of its session, so a new session has none, and one that is resumed has
 // its own again. It is written in the commit of a command or of a turn's end. It never acts
 // on a turn: at most its text, and only where the operator says so, is in the system message.
-// (AD01–AD05; docs/decisions/0075)
+// (AD01–AD05; docs/decisions/0074)
 package goals
 
 import (

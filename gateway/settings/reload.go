@@ -162,22 +162,3 @@ func below(path, key string) string {
 	}
 	return path + "." + key
 }
-
-// AdaptersBehind returns the paths of access lists of c of which the adapters that were opened
-// by started do not know everything: on Signal, who is listed by number is looked up, and
-// invitations to listed groups are accepted, by the lists that the adapter was opened with.
-func (c Config) AdaptersBehind(started Config) (paths []string) {
-	for _, name := range slices.Sorted(maps.Keys(c.Channels.Signal)) {
-		now, then := c.Channels.Signal[name].Access, started.Channels.Signal[name].Access
-		added := func(now, then []string, counts func(string) bool) bool {
-			return slices.ContainsFunc(now, func(id string) bool { return counts(id) && !slices.Contains(then, id) })
-		}
-		if added(now.People, then.People, func(id string) bool { return strings.HasPrefix(id, "+") }) {
-			paths = append(paths, "channels.signal."+name+".access.people")
-		}
-		if added(now.Groups, then.Groups, func(string) bool { return true }) {
-			paths = append(paths, "channels.signal."+name+".access.groups")
-		}
-	}
-	return paths
-}

@@ -22,9 +22,9 @@ func ended(e agent.Event, status string) agent.Event {
 	return e
 }
 
-// below makes an event one of the sub-agent's turn k, which is at that depth.
-func below(e agent.Event, depth int) agent.Event {
-	e.Turn, e.Parent, e.Depth = "k", "t", depth
+// below makes an event one of the turn k of a sub-agent that the turn t started.
+func below(e agent.Event) agent.Event {
+	e.Turn, e.Parent, e.Depth = "k", "t", 1
 	return e
 }
 
@@ -42,8 +42,8 @@ func retries(wait time.Duration) agent.Event { return agent.Event{Type: agent.Re
 func TestTheLineSaysWhatRuns(t *testing.T) {
 	t.Parallel()
 	read, spawn := called("1", "Reading", "notes.md", `{"path":"notes.md"}`), called("2", "Asking a sub-agent", "weather", "{}")
-	spawned := below(agent.Event{Type: agent.SubagentSpawned, CallID: "2", Text: "weather"}, 1)
-	look := below(called("1", "Listing the files", "", "{}"), 1)
+	spawned := below(agent.Event{Type: agent.SubagentSpawned, CallID: "2", Text: "weather"})
+	look := below(called("1", "Listing the files", "", "{}"))
 	for name, c := range map[string]struct {
 		events []agent.Event
 		want   string
@@ -60,14 +60,14 @@ func TestTheLineSaysWhatRuns(t *testing.T) {
 		"a sub-agent":                  {[]agent.Event{spawn, spawned}, "Sub-agent `weather` is at work …"},
 		"a sub-agent's call":           {[]agent.Event{spawn, spawned, look}, "Sub-agent `weather`: Listing the files …"},
 		"a sub-agent thinks":           {[]agent.Event{spawn, spawned, look, ended(look, "ok")}, "Sub-agent `weather`: Listing the files ✓ · thinking …"},
-		"a sub-agent's words are not":  {[]agent.Event{spawn, spawned, below(agent.Event{Type: agent.TextDelta, Text: "hi"}, 1)}, "Sub-agent `weather` is at work …"},
-		"a sub-agent waits":            {[]agent.Event{spawn, spawned, below(retries(2*time.Second), 1)}, "Sub-agent `weather`: The model did not answer, trying again in 2s …"},
-		"a stranger is not shown":      {[]agent.Event{look, below(retries(0), 1)}, ""},
+		"a sub-agent's words are not":  {[]agent.Event{spawn, spawned, below(agent.Event{Type: agent.TextDelta, Text: "hi"})}, "Sub-agent `weather` is at work …"},
+		"a sub-agent waits":            {[]agent.Event{spawn, spawned, below(retries(2 * time.Second))}, "Sub-agent `weather`: The model did not answer, trying again in 2s …"},
+		"a stranger is not shown":      {[]agent.Event{look, below(retries(0))}, ""},
 		"a wait":                       {[]agent.Event{retries(8 * time.Second)}, "The model did not answer, trying again in 8s …"},
 		"another model":                {[]agent.Event{{Type: agent.FellBack}}, "Asking another model …"},
 		"a summary is being made":      {[]agent.Event{{Type: agent.Compacting, Overlay: &transcript.Overlay{Before: 90_000}}}, "Compacting: 90k tokens …"},
 		"a summary was made":           {[]agent.Event{{Type: agent.Compacted, Overlay: &transcript.Overlay{Kind: transcript.Summarised, Before: 90_000, After: 41_000}}}, "Compacting: 90k to 41k tokens"},
-		"thoughts are not for a line":  {[]agent.Event{{Type: agent.ReasoningDelta, Text: "hm hm"}}, ""},
+		"thoughts are not for a line":  {[]agent.Event{{Type: agent.ReasoningDelta, Text: "hm, well"}}, ""},
 		"a call behind a wait is seen": {[]agent.Event{retries(0), read}, "Reading `notes.md` …"},
 	} {
 		f := feed(activity.Brief, c.events...)
@@ -84,11 +84,11 @@ func TestTheLineSaysWhatRuns(t *testing.T) {
 func TestTheListHasTheStepsAndThoseOfSubAgentsBelow(t *testing.T) {
 	t.Parallel()
 	read, spawn := called("1", "Reading", "a.md", `{"limit":3,"path":"a.md"}`), called("2", "Asking a sub-agent", "weather", `{"label":"weather","task":"look"}`)
-	look := below(called("1", "Listing the files", "", "{}"), 1)
+	look := below(called("1", "Listing the files", "", "{}"))
 	f := feed(activity.Full, read, ended(read, "error"), spawn,
-		below(agent.Event{Type: agent.SubagentSpawned, CallID: "2", Text: "weather"}, 1), look, ended(look, "ok"),
-		below(called("2", "Reading", "b", `{"path":"b"}`), 1),
-		agent.Event{Type: agent.ReasoningDelta, Text: "I wonder what it f"}, below(agent.Event{Type: agent.ReasoningDelta, Text: "not shown "}, 1))
+		below(agent.Event{Type: agent.SubagentSpawned, CallID: "2", Text: "weather"}), look, ended(look, "ok"),
+		below(called("2", "Reading", "b", `{"path":"b"}`)),
+		agent.Event{Type: agent.ReasoningDelta, Text: "I wonder what it f"}, below(agent.Event{Type: agent.ReasoningDelta, Text: "not shown "}))
 	want := "- ✗ Reading `a.md` `{\"limit\":3,\"path\":\"a.md\"}` (error)\n" +
 		"- … Asking a sub-agent `weather` `{\"label\":\"weather\",\"task\":\"look\"}`\n" +
 		"  - ✓ Listing the files\n" +
@@ -125,9 +125,9 @@ func TestAListIsBounded(t *testing.T) {
 	f := activity.New(activity.Full, nil)
 	spawn := called("s", "Asking", "", "{}")
 	f.Observe(spawn)
-	f.Observe(below(agent.Event{Type: agent.SubagentSpawned, CallID: "s"}, 1))
+	f.Observe(below(agent.Event{Type: agent.SubagentSpawned, CallID: "s"}))
 	for range 500 { // the known ones are forgotten
-		f.Observe(below(called("c", "Reading", "", `{"x":"`+strings.Repeat("y ", 1000)+`"}`), 1))
+		f.Observe(below(called("c", "Reading", "", `{"x":"`+strings.Repeat("y ", 1000)+`"}`)))
 		f.Observe(agent.Event{Type: agent.ReasoningDelta, Text: strings.Repeat("word ", 200)})
 	}
 	text := f.Text()

@@ -84,7 +84,7 @@ func EventOf(e agent.Event) (Event, bool) {
 		p.Provider, p.Model = f.To.Provider, f.To.Model
 	}
 	if o := e.Overlay; o != nil {
-		p.Before, p.After = int64(o.Before), int64(o.After)
+		p.Before, p.After = o.Before, o.After
 	}
 	return Event{
 		Seq: e.Seq, At: e.At, Session: string(e.Session), Key: e.Key.String(), Run: e.Turn, Parent: e.Parent, Depth: e.Depth,

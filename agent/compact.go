@@ -194,15 +194,15 @@ func onlyCalls(m transcript.Message) bool { return len(m.Calls()) > 0 && m.Text(
 // thinking, but reading the whole conversation uncached costs more than that saves. A number
 // of thinking tokens comes on top of those for the words.
 func (r *compactor) askSummary(ctx context.Context, history []transcript.Message, o transcript.Overlay, wishes string, choice llm.ToolChoice) (modelResult, error) {
+	if r.Preparation > 0 && o.Trigger == pressure.TriggerAuto && r.gauge.Tokens < r.ladder.Hard {
+		r.giveUpAt = r.Now().Add(r.Preparation)
+	}
+	defer func() { r.purpose, r.giveUpAt = r.turn.Purpose, time.Time{} }()
 	if got, answered, err := r.askSummariser(ctx, history, o, wishes); answered || err != nil {
 		return got, err
 	}
 	tail := r.summaryTail(o, wishes)
 	r.purpose = costs.Summary
-	if r.Preparation > 0 && o.Trigger == pressure.TriggerAuto && r.gauge.Tokens < r.ladder.Hard {
-		r.giveUpAt = r.Now().Add(r.Preparation)
-	}
-	defer func() { r.purpose, r.giveUpAt = r.turn.Purpose, time.Time{} }()
 	req := r.buildRequest(history, tail...)
 	if choice == llm.None {
 		req = r.withoutCalls(req, history)

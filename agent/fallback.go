@@ -101,7 +101,7 @@ func (r *take) fallsBack(err error) bool {
 		return false
 	}
 	e, ok := errors.AsType[*llm.Error](err)
-	return llm.IsCircuitOpen(err) || ok && e.IsProviders() && !e.Visible
+	return llm.IsCircuitOpen(err) || ok && e.IsProviders() && !e.Visible && !errors.Is(e.Err, errPreparation)
 }
 
 // fallBack goes on with the next model. The turn keeps it: what its provider has cached of

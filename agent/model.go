@@ -110,7 +110,11 @@ func (r *requester) ask(ctx context.Context, req llm.Request, upto int, tail ...
 		if a.err != nil {
 			pause, again = r.retryCall(permit, a.err, r.Now().Sub(began))
 		}
-		permit.Leave(a.err, !again)
+		if a.err != nil && errors.Is(a.err.Err, errPreparation) {
+			permit.Leave(&llm.Error{Kind: llm.Canceled}, true) // it says nothing of the model
+		} else {
+			permit.Leave(a.err, !again)
+		}
 		switch {
 		case a.response != nil:
 			return modelResult{attempt: a}, nil

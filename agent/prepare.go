@@ -42,6 +42,6 @@ func asTimeout(ctx context.Context, e *llm.Error) *llm.Error {
 	if !errors.Is(context.Cause(ctx), errPreparation) {
 		return e
 	}
-	e.Kind, e.Err = llm.Timeout, errPreparation
+	e.Kind, e.Err, e.Sent = llm.Timeout, errPreparation, true // its answer may be on the way
 	return e
 }

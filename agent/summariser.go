@@ -27,6 +27,9 @@ func (r *compactor) askSummariser(ctx context.Context, history []transcript.Mess
 	if got.err == nil && asked && got.response.Finish != transcript.Refusal && pressure.CleanSummary(got.response.Message.Text()) != "" {
 		return got, true, nil
 	}
+	if errors.Is(got.err, errPreparation) {
+		return got, true, nil // no time is left for another
+	}
 	r.plain = true
 	if _, refused := errors.AsType[*costs.BudgetError](got.err); refused || !asked {
 		r.log.Info("summary asked of the agent's own model", "summariser", s.Model.Provider()+"/"+s.Model.Name(), "error", got.err)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,11 +137,22 @@ func (g *Gateway) adjustCircuits(change settings.Change, now *edition) {
 	g.circuits.Change(c.Failures, c.Cooldown, c.NoneBackoff)
 	for _, s := range g.circuits.Forget(func(provider, model string) bool {
 		return !slices.Contains(now.sets.Models, ops.ModelName{Provider: provider, Model: model}) ||
-			change.Below("providers."+provider)
+			changesProvider(change, provider)
 	}) {
 		s.State = llm.CircuitClosed
 		g.metrics.SetCircuit(s)
 	}
+}
+
+// changesProvider reports whether a provider is reached otherwise than before: at another
+// address, by another key. How often it is tried, and how single models are asked, says
+// nothing of whether it works.
+func changesProvider(change settings.Change, name string) bool {
+	return slices.ContainsFunc(change.Changed, func(path string) bool {
+		rest, ok := strings.CutPrefix(path, "providers."+name)
+		key, _, _ := strings.Cut(strings.TrimPrefix(rest, "."), ".")
+		return ok && (rest == "" || rest[0] == '.') && key != "retry" && key != "models"
+	})
 }
 
 // reloads is how reading the configuration again ended last, and the list of prices by itself.
@@ -221,6 +233,9 @@ func (g *Gateway) lookAtFiles() (l look) {
 		l.cfg = cfg
 		reads := promptReader{cfg: cfg, log: slog.New(slog.DiscardHandler), clean: g.redactor.Clean}
 		l.said, err = reads.all()
+	}
+	if err == nil { // a list that is missing may come
+		_, err = g.prices.Prepare(cfg.Prices, familiesOf(cfg), cfg.Transcription.FixedPrices())
 	}
 	if err != nil {
 		l.problem = err.Error()

@@ -11,10 +11,10 @@ import (
 )
 
 // wireSummariser opens the model that is asked for summaries of an agent's conversations, if
-// that is another than its own.
+// that is another than its own or may become so, because people choose.
 func (e *edition) wireSummariser(name string, a settings.AgentConfig) error {
 	s := e.cfg.Summariser()
-	if s == nil || s.Model == a.Model {
+	if s == nil || s.Model == a.Model && !e.menu(name).Offers() {
 		return nil
 	}
 	f, err := e.dialer().fallback(a, *s)

@@ -102,11 +102,14 @@ func (m *model) answer(ctx context.Context, id string, yield func(llm.Event, err
 			return
 		}
 		err := m.recordedError(e, s.script.wasRetried(id))
-		if s.script.wasPassedOn(id) {
+		switch {
+		case s.script.wasPassedOn(id):
 			err.Err = nil
 			if err.Kind == llm.InvalidRequest {
 				err.Status = http.StatusNotFound // the only such failure that another model is asked after
 			}
+		case c.Purpose == costs.Summary && err.Kind == llm.Timeout:
+			err.Visible = true // the turn went on without it, and no other model was asked
 		}
 		yield(llm.Event{}, err)
 	case !answered || half: // it was stopped while the last bytes came

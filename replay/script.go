@@ -239,13 +239,18 @@ func (s *script) summaryOf(c costs.CallID) transcript.Message {
 	if s.nextAttempt(c.String()) != nil {
 		return m
 	}
-	steps := map[int]bool{}
+	last := map[int]costs.CallID{} // attempt of each step before
 	for id := range s.requests {
-		if other, err := costs.ParseCallID(id); err == nil && other.Turn == c.Turn && other.Purpose == costs.Summary && other.Step < c.Step {
-			steps[other.Step] = true
+		if other, err := costs.ParseCallID(id); err == nil && other.Turn == c.Turn && other.Step < c.Step && other.Attempt > last[other.Step].Attempt {
+			last[other.Step] = other
 		}
 	}
-	skip := len(steps)
+	skip := 0
+	for _, l := range last {
+		if l.Purpose == costs.Summary { // otherwise the step went on without one
+			skip++
+		}
+	}
 	for _, one := range s.r.Messages[s.turns[c.Turn].Session] {
 		o, ok := one.Overlay()
 		id, ours := transcript.ParseMessageID(one.ID)

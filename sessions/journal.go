@@ -102,9 +102,10 @@ func (j *Journal) Used(ctx context.Context) (int64, error) {
 	return j.used, nil
 }
 
-// countUsed counts an entry of the turn, once.
+// countUsed counts an entry of the turn, once. A title is found beside the turn and booked
+// when it is there, so it is none of it.
 func (j *Journal) countUsed(e costs.Entry) {
-	if j.usedBooked != nil && e.Call.Turn == j.Turn && !j.usedBooked[e.ID] {
+	if j.usedBooked != nil && e.Call.Turn == j.Turn && e.Call.Purpose != costs.Title && !j.usedBooked[e.ID] {
 		j.usedBooked[e.ID] = true
 		j.used += e.Usage.Total()
 	}

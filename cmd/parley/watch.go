@@ -32,7 +32,7 @@ has more to say than is read, events are left out.`,
 		}
 		return ask.Events(ctx, id, nil, func(e activity.Event, line []byte) error { //nolint:wrapcheck // it names what was asked
 			if o.json {
-				_, err := fmt.Fprintf(o.out, "%s\n", line)
+				_, err := fmt.Fprintln(o.out, sanitize(string(line)))
 				return err //nolint:wrapcheck // the caller says what failed
 			}
 			_, err := fmt.Fprintln(o.out, eventLine(e))

@@ -115,8 +115,8 @@ func (f *Feed) owner(e agent.Event) *step {
 
 func (f *Feed) begin(e agent.Event) {
 	s := &step{is: call{e.Turn, e.Step, e.CallID}, words: doing(e, f.redact), above: f.owner(e)}
-	if e.Args != "{}" {
-		s.args = e.Args
+	if f.level == Full && e.Args != "{}" {
+		s.args = quote(e.Args, maxArgs, f.redact)
 	}
 	if len(f.known) >= maxKept { // the oldest that has ended
 		i := max(0, slices.IndexFunc(f.known, func(k call) bool { return f.byCall[k].status != "" }))
@@ -321,8 +321,8 @@ func (f *Feed) list(lines []string, s *step, depth int) []string {
 		mark, after = "✗", " ("+s.status+")"
 	}
 	words := s.words
-	if a := quote(s.args, maxArgs, f.redact); a != "" {
-		words += " " + a
+	if s.args != "" {
+		words += " " + s.args
 	}
 	lines = append(lines, strings.Repeat("  ", depth)+"- "+mark+" "+words+after)
 	for _, b := range s.below {

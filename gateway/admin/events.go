@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,21 +86,21 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 // eventFilter finds the events of one session, and of the runs below its own.
 type eventFilter struct {
 	session string // "": all
-	roots   [8]string
+	runs    [256]string
 	next    int
 }
 
 func (f *eventFilter) fits(e activity.Event) bool {
-	if f.session == "" || e.Session == f.session {
-		f.roots[f.next%len(f.roots)], f.next = e.Correlation, f.next+1
+	if f.session == "" {
 		return true
 	}
-	for _, root := range f.roots {
-		if root == e.Correlation && e.Depth > 0 {
-			return true
-		}
+	if e.Session != f.session && (e.Parent == "" || !slices.Contains(f.runs[:], e.Parent)) {
+		return false
 	}
-	return false
+	if !slices.Contains(f.runs[:], e.Run) {
+		f.runs[f.next%len(f.runs)], f.next = e.Run, f.next+1
+	}
+	return true
 }
 
 // Events calls each for what happens in turns, one after the other, until ctx ends, and
@@ -144,6 +145,9 @@ func (c *Client) Events(ctx context.Context, session string, begun func(), each 
 	}
 	if ctx.Err() != nil {
 		return nil
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%w: %w", errEventsCut, err)
 	}
 	return errEventsCut
 }

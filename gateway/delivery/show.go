@@ -73,7 +73,9 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 		return ps.grow(ctx, s, at, ps.compose(s.Text, s.Activity))
 	}
 	// What is sent would take the status away.
-	if err := ps.grow(ctx, s, at, ps.compose(s.Text, "")); err != nil {
+	words := s
+	words.Activity = ""
+	if err := ps.grow(ctx, words, at, ps.compose(s.Text, "")); err != nil {
 		return err
 	}
 	return beside.ShowStatus(ctx, at.to, ps.Redactor.Clean(s.Status))

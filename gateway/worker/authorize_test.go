@@ -15,7 +15,7 @@ import (
 func listed(ids ...string) func(*worker.Options) {
 	sources := map[string]intake.Source{"tg": {Access: policy.Access{People: ids, Groups: []string{"old"}}}}
 	return func(o *worker.Options) {
-		o.Authorize = func(m channels.Message, chat ...string) policy.Verdict {
+		o.Settings.Authorize = func(m channels.Message, chat ...string) policy.Verdict {
 			return intake.Reauthorize(sources, m, chat...)
 		}
 	}
@@ -93,10 +93,10 @@ func TestAChannelOfAnotherProcessIsNotAuthorizedHere(t *testing.T) {
 	o := worker.Options{}
 	listed("1")(&o)
 	group := channels.Message{Channel: "tg", Address: sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.Group, Peer: "new"}, Sender: channels.Sender{ID: "1"}}
-	if v := o.Authorize(group, "old", "new"); !v.Allowed {
+	if v := o.Settings.Authorize(group, "old", "new"); !v.Allowed {
 		t.Errorf("a group that moved is refused: %s", v.Hint)
 	}
-	if v := o.Authorize(group, "new"); v.Allowed || v.Reason != outcomes.NotAllowed {
+	if v := o.Settings.Authorize(group, "new"); v.Allowed || v.Reason != outcomes.NotAllowed {
 		t.Errorf("a group that is not listed: %+v", v)
 	}
 }

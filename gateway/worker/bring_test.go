@@ -34,7 +34,7 @@ func newPorter(r *fixture, hold bool) *porter {
 	return p
 }
 
-func (p *porter) with(o *worker.Options) { o.Attachments = p }
+func (p *porter) with(o *worker.Options) { o.Settings.Attachments = p }
 
 func (p *porter) Import(ctx context.Context, r attachments.Request) ([][]attachments.Result, error) {
 	p.mu.Lock()

@@ -82,7 +82,7 @@ func TestAStoreThatIsAwayIsNotAskedWithoutAPause(t *testing.T) {
 func TestWhatCannotBeDoneAtPresentIsTriedEverMoreRarely(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {
-		p := r.start("w", func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 })
+		p := r.start("w", func(o *worker.Options) { o.Settings.Agents, o.Config.Turns = nil, 1 })
 		r.say(1, "hello")
 		r.say(2, "hello")
 		r.await("both to be taken up", func() bool { return r.counted("started") == 2 })

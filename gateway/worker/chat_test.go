@@ -86,9 +86,9 @@ func TestWhatWasQueuedForANewIDGoesToTheAgentOfTheChat(t *testing.T) {
 		early := toMoved(r.old(1, "early"))
 		r.bring(early, r.moves())
 		r.start("w", func(o *worker.Options) {
-			o.Agents["duty"] = o.Agents["main"]
+			o.Settings.Agents["duty"] = o.Settings.Agents["main"]
 			bound := policy.Bound{Agent: "main", Groups: map[string]string{fmt.Sprint(kitchen): "duty"}}
-			o.AgentFor = bound.AgentFor
+			o.Settings.AgentFor = bound.AgentFor
 		})
 		r.done(early)
 		m := inKitchen(r.old(1, ""))

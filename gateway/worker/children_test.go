@@ -45,10 +45,10 @@ func children(t testing.TB, r *fixture, cfg subagents.Config) func(*worker.Optio
 		return reply(n, q)
 	}
 	return func(o *worker.Options) {
-		o.Agents = map[string]worker.Agent{"main": {Model: r.model, Tools: set}}
+		o.Settings.Agents = map[string]worker.Agent{"main": {Model: r.model, Tools: set}}
 		runner, err := subagents.New(subagents.Options{
 			Settings: subagents.Settings{
-				Config: cfg, Loop: o.Loop,
+				Config: cfg, Loop: o.Settings.Loop,
 				Agents: func(string) (subagents.Agent, bool) { return subagents.Agent{Model: r.model}, true },
 			},
 			Store: childStore{o.Store, r.store}, Busy: o.Busy, Observer: r.counter, Now: o.Now,

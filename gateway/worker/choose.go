@@ -31,13 +31,22 @@ func (a Agent) Menu(perSession bool) preferences.Menu {
 func (a Agent) With(model string) Agent {
 	i := slices.IndexFunc(a.Choices, func(c agent.Fallback) bool { return modelName(c.Model) == model })
 	if i < 0 || model == a.model() {
-		return a
+		return a.withoutOwnSummariser()
 	}
 	own := agent.Fallback{Model: a.Model, Window: a.Window, MaxTokens: a.MaxTokens, Parameters: a.Parameters, Vision: a.SeesPictures}
 	chain := append([]agent.Fallback{own}, a.Fallbacks...)
 	a.Fallbacks = slices.DeleteFunc(chain, func(f agent.Fallback) bool { return modelName(f.Model) == model })
 	c := a.Choices[i]
 	a.Model, a.Window, a.MaxTokens, a.Parameters, a.SeesPictures = c.Model, c.Window, c.MaxTokens, c.Parameters, c.Vision
+	return a.withoutOwnSummariser()
+}
+
+// withoutOwnSummariser returns the agent without the model that is asked for summaries if that
+// is the one that answers: its provider has the conversation cached as turns ask for it.
+func (a Agent) withoutOwnSummariser() Agent {
+	if a.Summariser != nil && modelName(a.Summariser.Model) == a.model() {
+		a.Summariser = nil
+	}
 	return a
 }
 
@@ -56,7 +65,7 @@ func (a *owner) chosenAgent(ctx context.Context) (Agent, bool) {
 	choice, err := preferences.Read(ctx, a.w.Store, a.token, a.w.Now())
 	if err != nil {
 		a.w.Logger.Warn("model choice unreadable, the agent's own model answers", "session", a.m.Session, "key", a.m.Key, "model", menu.Own, "error", err)
-		return ag, true
+		return ag.With(menu.Own), true
 	}
 	model, state := menu.Apply(choice, a.m.Session)
 	if state == preferences.Disallowed {

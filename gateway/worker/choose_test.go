@@ -30,12 +30,12 @@ func otherModel(r *fixture, name string) *llmtest.Script {
 // choices lets people choose the fixture's model and these.
 func choices(r *fixture, ms ...*llmtest.Script) func(*worker.Options) {
 	return func(o *worker.Options) {
-		ag := o.Agents["main"]
+		ag := o.Settings.Agents["main"]
 		ag.Choices = []agent.Fallback{{Model: r.model}}
 		for _, m := range ms {
 			ag.Choices = append(ag.Choices, agent.Fallback{Model: m, Window: 100_000, MaxTokens: 500})
 		}
-		o.Agents["main"] = ag
+		o.Settings.Agents["main"] = ag
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAChoicePerSessionEndsWithIt(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {
 		a := otherModel(r, "aa")
-		perSession := func(o *worker.Options) { o.ChoicePerSession = true }
+		perSession := func(o *worker.Options) { o.Settings.ChoicePerSession = true }
 		p := r.start("w", choices(r, a), perSession)
 		r.say(1, "/model aa")
 		r.idle()

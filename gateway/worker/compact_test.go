@@ -41,9 +41,9 @@ func summariser(_ int, q llm.Request) llmtest.Turn {
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	window := func(o *worker.Options) {
-		ag := o.Agents["main"]
+		ag := o.Settings.Agents["main"]
 		ag.Window, ag.MaxTokens = 8000, 500
-		o.Agents["main"] = ag
+		o.Settings.Agents["main"] = ag
 	}
 	last := func(r *fixture) string {
 		all := r.answers(1)

@@ -68,17 +68,22 @@ func (a *owner) noteGoal(how string) {
 	a.w.Observer.GoalCompleted(how)
 }
 
-// promptGoal returns the goal's text as far as the model may see it.
-func (j *journal) promptGoal(ctx context.Context) (string, error) {
+// promptGoal returns the goal's text as far as the model may see it; "" where there is none
+// or it cannot be read.
+func (j *journal) promptGoal(ctx context.Context) string {
 	w, wanted := j.a.w, j.a.settings.Goals
 	if !wanted.TrackInSystemPrompt || wanted.Off {
-		return "", nil
+		return ""
 	}
 	g, err := goals.Read(ctx, w.Store, j.t.Session, w.Now())
-	if err != nil || g.State != goals.Active {
-		return "", err
+	switch {
+	case err != nil:
+		w.Logger.Warn("goal unreadable, the model is not told it", "session", j.t.Session, "turn", j.t.ID, "error", err)
+		return ""
+	case g.State != goals.Active:
+		return ""
 	}
-	return g.Text, nil
+	return g.Text
 }
 
 // followGoal adds to the end of the turn what becomes of the session's goal by it; reached
@@ -98,8 +103,9 @@ func (j *journal) followGoal(ctx context.Context, e *sessions.FinishTurn, o agen
 		return false, nil
 	}
 	before, err := goals.Read(ctx, w.Store, j.t.Session, e.At)
-	if err != nil {
-		return false, err
+	if err != nil { // a goal never acts on a turn: the answer was paid for
+		w.Logger.Warn("goal unreadable, the turn ends without it", "session", j.t.Session, "turn", j.t.ID, "error", err)
+		return false, nil
 	}
 	g := before
 	if wanted.FromMessages {

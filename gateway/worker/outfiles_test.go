@@ -97,7 +97,7 @@ func sendingRig(t *testing.T, c files.Config) (*fixture, *objects, func(*worker.
 	}
 	o := &objects{kept: map[string]string{}}
 	return r, o, func(w *worker.Options) {
-		w.Files = &worker.Files{Sender: s, Store: o, Largest: func(string) (int64, bool) { return 1 << 20, true }}
+		w.Settings.Files = &worker.Files{Sender: s, Store: o, Largest: func(string) (int64, bool) { return 1 << 20, true }}
 	}
 }
 
@@ -252,11 +252,15 @@ func TestWhatCannotBeSentIsSaidToTheModel(t *testing.T) {
 		change func(*worker.Options, *objects)
 		want   string
 	}{
-		"a chat without files":        {func(w *worker.Options, _ *objects) { w.Files.Largest = func(string) (int64, bool) { return 0, true } }, "files cannot be sent into this chat"},
-		"a network's limit":           {func(w *worker.Options, _ *objects) { w.Files.Largest = func(string) (int64, bool) { return 2, true } }, "at most 2 bytes"},
+		"a chat without files": {func(w *worker.Options, _ *objects) {
+			w.Settings.Files.Largest = func(string) (int64, bool) { return 0, true }
+		}, "files cannot be sent into this chat"},
+		"a network's limit": {func(w *worker.Options, _ *objects) {
+			w.Settings.Files.Largest = func(string) (int64, bool) { return 2, true }
+		}, "at most 2 bytes"},
 		"a file that grows meanwhile": {func(_ *worker.Options, o *objects) { o.put = func() error { return broker.ErrTooLarge } }, "too large"},
 		"a log that takes none":       {func(_ *worker.Options, o *objects) { o.put = func() error { return broker.ErrFull } }, "could not be taken on its way"},
-		"nothing that sends":          {func(w *worker.Options, _ *objects) { w.Files = nil }, "no file can be sent from here"},
+		"nothing that sends":          {func(w *worker.Options, _ *objects) { w.Settings.Files = nil }, "no file can be sent from here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +279,7 @@ func TestWhatCannotBeSentIsSaidToTheModel(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			r, _, with := sendingRig(t, files.Config{})
-			r.start("w", with, func(w *worker.Options) { w.Files.Largest = func(string) (int64, bool) { return 0, false } })
+			r.start("w", with, func(w *worker.Options) { w.Settings.Files.Largest = func(string) (int64, bool) { return 0, false } })
 			r.say(1, "files 1")
 			r.idle()
 			if ds := r.sentTo(1); len(ds) != 2 || ds[0].File == nil {

@@ -430,7 +430,7 @@ func (p *process) die() {
 }
 
 func waits(c policy.Waiting) func(*worker.Options) {
-	return func(o *worker.Options) { o.Waiting = map[string]policy.Waiting{"tg": c} }
+	return func(o *worker.Options) { o.Settings.Waiting = map[string]policy.Waiting{"tg": c} }
 }
 
 func turns(n int) func(*worker.Options) { return func(o *worker.Options) { o.Config.Turns = n } }

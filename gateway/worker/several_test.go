@@ -120,9 +120,9 @@ func TestAWorkerThatWasPausedForTooLongStopsByItself(t *testing.T) {
 				r.say(1, at+" x")
 				r.atGate("x")
 				r.start("b", func(o *worker.Options) {
-					ag := o.Agents["main"]
+					ag := o.Settings.Agents["main"]
 					ag.Model = &llmtest.Script{Reply: func(int, llm.Request) llmtest.Turn { return llmtest.Turn{llmtest.Text("from b")} }}
-					o.Agents = map[string]worker.Agent{"main": ag}
+					o.Settings.Agents = map[string]worker.Agent{"main": ag}
 				}, turns(1))
 				r.await("a to stop", func() bool {
 					r.mu.Lock()

@@ -46,7 +46,7 @@ type progress struct {
 func newProgress(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *progress {
 	level := a.settings.Activity[j.t.Channel].Defaults().In(j.t.From.Kind)
 	return &progress{
-		a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1), feed: activity.New(level, a.w.Loop.Redact),
+		a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1), feed: activity.New(level, a.settings.Loop.Redact),
 	}
 }
 

@@ -93,9 +93,9 @@ func (r *fixture) talking(category tools.Category) func(*worker.Options) {
 		r.t.Fatal(err)
 	}
 	return func(o *worker.Options) {
-		ag := o.Agents["main"]
+		ag := o.Settings.Agents["main"]
 		ag.Model, ag.Tools = &llmtest.Script{Reply: r.talk}, set
-		o.Agents = map[string]worker.Agent{"main": ag}
+		o.Settings.Agents = map[string]worker.Agent{"main": ag}
 	}
 }
 

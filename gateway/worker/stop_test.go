@@ -146,7 +146,7 @@ func TestAStopThatAnotherWorkerCarriesOutToItsEndSaysThatItStopped(t *testing.T)
 func TestAnAgentThatIsNotConfiguredAnyMoreKeepsItsMessagesAndWaits(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {
-		none := func(o *worker.Options) { o.Agents, o.Config.Turns = nil, 1 }
+		none := func(o *worker.Options) { o.Settings.Agents, o.Config.Turns = nil, 1 }
 		p := r.start("w", none)
 		r.say(1, "hello")
 		r.say(2, "hello")

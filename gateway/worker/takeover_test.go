@@ -145,9 +145,9 @@ func TestAWorkerThatWakesUpAfterItsLeaseWritesNothing(t *testing.T) {
 		r.atGate("first")
 		r.start("b", func(o *worker.Options) {
 			other := &llmtest.Script{Reply: func(int, llm.Request) llmtest.Turn { return llmtest.Turn{llmtest.Text("from b")} }}
-			ag := o.Agents["main"]
+			ag := o.Settings.Agents["main"]
 			ag.Model = other
-			o.Agents = map[string]worker.Agent{"main": ag}
+			o.Settings.Agents = map[string]worker.Agent{"main": ag}
 		})
 		r.wantAnswers(1, "from b") // after the lease
 		r.open("first")

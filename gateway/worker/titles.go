@@ -43,6 +43,7 @@ type titles struct {
 // titleCall looks after the title of one session, beside the turn t. One goroutine uses it.
 type titleCall struct {
 	w      *Worker
+	loop   agent.Loop // of the turn
 	j      *journal
 	key    sessionkeys.Key
 	fence  sessions.Fence
@@ -70,7 +71,7 @@ func (a *owner) startTitle(ag Agent, j *journal, history []transcript.Message) <
 		signal()
 		return reserved
 	}
-	q := &titleCall{w: a.w, j: j, key: a.m.Key, fence: j.Fence, t: j.t, by: *ag.Title, words: words, signal: signal}
+	q := &titleCall{w: a.w, loop: a.settings.Loop, j: j, key: a.m.Key, fence: j.Fence, t: j.t, by: *ag.Title, words: words, signal: signal}
 	a.w.titles.running.Go(func() {
 		defer func() { <-a.w.titles.slots }()
 		defer signal()
@@ -126,14 +127,14 @@ func (q *titleCall) run(ctx context.Context) (err error) {
 	if q.title.Text != "" || q.title.Asking != nil || q.title.Attempts >= conversations.MaxTitleAttempts {
 		return nil
 	}
-	got, err := q.w.Loop.AskTitle(ctx, agent.Turn{
+	got, err := q.loop.AskTitle(ctx, agent.Turn{
 		ID: q.t.ID, Session: q.t.Session, Key: q.key, Channel: q.t.Channel, Tries: q.title.Attempts,
 	}, q.by, q, q.words)
 	commit, done := agent.WithGrace(ctx, titleGrace, agent.ErrHandover)
 	defer done()
 	if errors.Is(err, agent.ErrNoTitle) {
 		if q.title.Asking != nil {
-			q.title.Asking = nil
+			q.title.Asking, q.title.Attempts = nil, q.title.Attempts-1 // nothing was asked
 			err = errors.Join(err, q.write(commit))
 		}
 		return err
@@ -147,7 +148,6 @@ func (q *titleCall) run(ctx context.Context) (err error) {
 // Reserve implements [agent.Reserver]. What is about to be reserved is written down first,
 // so that a process that dies behind it leaves nothing that nobody knows of.
 func (q *titleCall) Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (costs.Reservation, error) {
-	defer q.signal()
 	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: q.w.Now()}
 	q.title.Attempts, q.title.Asking = e.Call.Attempt, &r
 	if err := q.write(ctx); err != nil {
@@ -156,6 +156,9 @@ func (q *titleCall) Reserve(ctx context.Context, e costs.Estimate, a transcript.
 	faultpoint.Hit("worker.title.asking")
 	c := sessions.Charge{Session: q.t.Session, Turn: q.t.ID, Scopes: q.j.Scopes(), Request: &a}
 	err := q.w.Store.Reserve(ctx, q.fence, c, r)
+	if err == nil {
+		q.signal()
+	}
 	faultpoint.Hit("worker.title.reserved")
 	return r, err //nolint:wrapcheck // it names the call
 }
@@ -207,7 +210,7 @@ func (q *titleCall) settleLeft(ctx context.Context) error {
 		if err := q.settleOwed(ctx, costs.Settlement{Entry: *t.Owed}); err != nil {
 			return err
 		}
-	case t.Asking == nil || now.Sub(t.Asking.At) < titleLost && !q.j.resumed:
+	case t.Asking == nil || now.Sub(t.Asking.At) < titleLost:
 		return nil // nothing is left, or another process may be at it
 	default:
 		e := t.Asking.Estimate

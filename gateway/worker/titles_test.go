@@ -34,10 +34,10 @@ func (f flatPrices) Cost(provider, model string, _ costs.Usage) (costs.Amount, *
 // titled gives the agent a model for titles that says what reply gives.
 func titled(m *llmtest.Script) func(*worker.Options) {
 	return func(o *worker.Options) {
-		ag, t := o.Agents["main"], agent.NewTitling(m)
+		ag, t := o.Settings.Agents["main"], agent.NewTitling(m)
 		ag.Title = &t
-		o.Agents["main"] = ag
-		o.Loop.Prices = flatPrices{}
+		o.Settings.Agents["main"] = ag
+		o.Settings.Loop.Prices = flatPrices{}
 	}
 }
 

@@ -38,9 +38,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	var system []llm.SystemBlock
 	if ag.Prompt != nil {
 		words := *ag.Prompt
-		if words.Goal, err = j.promptGoal(a.ctx); err != nil {
-			return false, err
-		}
+		words.Goal = j.promptGoal(a.ctx)
 		system = words.Full(ag.Tools, a.m.Key, t.OpenedAt)
 	}
 	workspace, err := w.Workspace(t.Session)

@@ -75,7 +75,7 @@ type Observer interface {
 
 // Options is what a worker is made of.
 type Options struct {
-	Settings // where Present is nil: they hold for ever
+	Settings Settings // where Present is nil: they hold for ever; a field, so that nothing reads past Present
 	// Present returns the settings in force, and is called whenever something is begun. It
 	// must not block.
 	Present func() *Settings
@@ -137,7 +137,7 @@ func New(o Options) (*Worker, error) {
 		always := o.Settings
 		o.Present = func() *Settings { return &always }
 	}
-	o.Settings = Settings{} // nothing reads them but Present
+
 	w := &Worker{
 		Options:   o,
 		histories: newHistoryCache(),

@@ -189,7 +189,8 @@ func modelPrices(t testing.TB) map[string]model.Price {
 const limitsPace = 200
 
 // writeConfig writes the configuration of process number i, which reaches Telegram and
-// the model at these addresses, and returns its path.
+// the model at these addresses, and returns its path. What turns do is not shown: words that
+// are no answer's are taken for a notice that a question has none.
 func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	webhook := ""
 	if r.o.Webhook {
@@ -197,7 +198,7 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	}
 	all := map[string]string{
 		"name":      fmt.Sprintf("process-%d", i),
-		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue, pace: %d%s}}}", Token, tg, limitsPace, webhook),
+		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue, activity: {direct: off}, pace: %d%s}}}", Token, tg, limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn]}}", cmp.Or(r.o.Shape.Window, 200_000)),
 		"subagents": "{max_concurrent: 64}",

@@ -23,7 +23,7 @@ type Middleware struct {
 	Before func(ctx context.Context, s TurnState) (Verdict, error)
 	// After is asked when an answer of the turn and the results of all its calls are in the
 	// history, by whichever take; before Before. nil: it goes on. An answer without calls
-	// ends a turn, and nobody is asked.
+	// ends a turn before it is asked.
 	After func(ctx context.Context, s TurnState) (Verdict, error)
 }
 

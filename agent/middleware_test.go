@@ -81,7 +81,7 @@ func TestMiddlewareStopsATurn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := endless(t)
-			r.turn.MaxSteps = 2 // of which nobody takes notice
+			r.turn.MaxSteps = 2 // not reached: no middleware looks at it
 			r.turn.Middleware = []agent.Middleware{stopAt(3, c.v)}
 			if o := r.run(t, t.Context()); o.Finish != c.finish || o.Text != c.want || o.Steps != c.steps {
 				t.Errorf("%+v", o)
@@ -179,7 +179,7 @@ func TestAutoCompactSaysFromWhereOn(t *testing.T) {
 	}
 }
 
-// AA02: whoever says compact has it carried out; one that says so after a summary has failed
+// AA02: the loop carries out a verdict compact; one that comes after a summary has failed
 // pays no second one.
 func TestMiddlewareCompacts(t *testing.T) {
 	t.Parallel()

@@ -88,8 +88,9 @@ func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, fi
 	return c
 }
 
-// newLogger writes to standard error from a level on, which may change: text where somebody
-// reads, JSON where a program does.
+// newLogger returns a logger to standard error that drops what is below the level, which may
+// change while it is used. It writes text to a terminal and JSON elsewhere, unless the
+// configuration names a format.
 func newLogger(p program, c settings.LogConfig, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" || c.Format == "" && isTerminal(p.err) {

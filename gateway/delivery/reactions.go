@@ -43,11 +43,13 @@ type reaction struct {
 	due     time.Time
 }
 
-// reset forgets what an earlier run knew.
+// reset forgets what an earlier run knew, but not what turns that run now have asked for
+// meanwhile.
 func (rs *reactions) reset() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.entries, rs.busy = nil, false
+	rs.entries = slices.DeleteFunc(rs.entries, func(r *reaction) bool { return !r.pending || r.want != channels.Working })
+	rs.busy = false
 }
 
 // queue takes what a turn's messages are to show, of which the newest counts.
@@ -158,6 +160,8 @@ func (rs *reactions) recordResult(r *reaction, want channels.Stage, err error) {
 	case known && slices.Contains(final, ce.Kind):
 		r.shown = channels.Idle
 	case r.pending:
+	case want == channels.Working && known && ce.Kind == channels.Unsent: // not connected, it may be
+		rs.retryLater(r, ce)
 	case want == channels.Working, want == channels.Done && r.shown == channels.Idle && !doubt: // it is not shown
 	default:
 		rs.retryLater(r, ce)
@@ -172,7 +176,7 @@ func (rs *reactions) retryLater(r *reaction, ce *channels.Error) {
 	if r.tries++; r.tries >= reactionTries {
 		return
 	}
-	wait := reactionFirstTry << r.tries
+	wait := reactionFirstTry << (r.tries - 1)
 	if ce != nil && ce.Kind == channels.RateLimit {
 		wait = max(ce.RetryAfter, reactionFirstTry)
 	}

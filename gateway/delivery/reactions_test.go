@@ -173,3 +173,57 @@ func TestNoReactionIsShownInAChatThatMovedOrIsShut(t *testing.T) {
 		t.Errorf("the network was called for %q", got)
 	}
 }
+
+// firstday A4: the sign that a turn works is shown once the network is there, while the turn
+// still works.
+func TestASignThatDidNotArriveIsShownLater(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := newReacting(r.net)
+	x.says = func(nth int, _ channels.Stage) error {
+		if nth == 1 {
+			return &channels.Error{Kind: channels.Unsent, Message: "not connected"}
+		}
+		return nil
+	}
+	p := r.start(over(x))
+	p.stage(channels.Working, "m")
+	r.await("the second try", func() bool { return len(x.log()) == 2 })
+	p.stage(channels.Idle, "m")
+	r.await("its end", func() bool { return len(x.log()) == 3 })
+	if got := x.log(); !slices.Equal(got, []string{"m working", "m working", "m "}) {
+		t.Errorf("the network was called for %q", got)
+	}
+}
+
+// firstday A4: what turns ask for before this process sends for the account is shown when it
+// does, if they still work.
+func TestASignThatIsAskedForBeforeSendingBeginsIsShown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := newReacting(r.net)
+	begins := make(chan struct{})
+	p := r.run(func(d *delivery.Delivery, ctx context.Context) error {
+		var sends sync.WaitGroup
+		sends.Go(func() {
+			<-begins
+			if err := d.Send(ctx, "tg"); err != nil {
+				t.Errorf("sending ended with: %v", err)
+			}
+		})
+		defer sends.Wait()
+		if err := d.Listen(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	}, over(x))
+	p.stage(channels.Working, "over", "on")
+	p.stage(channels.Done, "over")
+	close(begins)
+	r.await("the sign", func() bool { return len(x.log()) > 0 })
+	p.stage(channels.Working, "last")
+	r.await("what is last", func() bool { return slices.Contains(x.log(), "last working") })
+	if got := x.log(); !slices.Equal(got, []string{"on working", "last working"}) {
+		t.Errorf("the network was called for %q", got)
+	}
+}

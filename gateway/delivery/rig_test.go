@@ -411,7 +411,13 @@ type process struct {
 	ended chan error
 }
 
+// start runs a process that hears and sends from its first moment.
 func (r *fixture) start(change ...func(*delivery.Options)) *process {
+	return r.run((*delivery.Delivery).Run, change...)
+}
+
+// run runs a process by run, which hears.
+func (r *fixture) run(run func(*delivery.Delivery, context.Context) error, change ...func(*delivery.Options)) *process {
 	r.t.Helper()
 	p := &process{
 		r: r, heard: &heard{handlers: map[string]func(broker.Signal){}, ready: make(chan struct{}, 3), told: r.poke},
@@ -439,7 +445,7 @@ func (r *fixture) start(change ...func(*delivery.Options)) *process {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	go func() { p.ended <- delivery.New(o).Run(ctx) }()
+	go func() { p.ended <- run(delivery.New(o), ctx) }()
 	for range cap(p.heard.ready) {
 		<-p.heard.ready
 	}

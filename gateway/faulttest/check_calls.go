@@ -208,6 +208,24 @@ func (c *calls) repaidReason(first, again string) string {
 	return ""
 }
 
+// LastAtWork returns the number of the process that asked the model last, of those calls
+// that are on the bill; 0 while none is.
+func (r *Run) LastAtWork() (process int) {
+	c := newCalls(Evidence{Bill: r.Model.Bill(), Requests: r.Model.Requests()})
+	var last time.Time
+	for i := range r.Processes() {
+		l := r.Process(i).Incarnation
+		for _, steps := range c.steps {
+			for _, s := range steps {
+				if s.incarnation == l && s.at.After(last) {
+					process, last = i, s.at
+				}
+			}
+		}
+	}
+	return process
+}
+
 // HasSuccessor reports whether another life has asked the model in a conversation in
 // which l had asked before.
 func (r *Run) HasSuccessor(l Incarnation) bool {

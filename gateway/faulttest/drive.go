@@ -204,6 +204,13 @@ func (r *Run) dealMessages(need int) {
 	r.pace.left = need + max(r.Workload.Questions()-r.pace.said-need*r.pace.rounds, 0)/(2*r.pace.rounds+2)
 }
 
+// SayMore lets people say n more messages than [Run.AwaitSent] does.
+func (r *Run) SayMore(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.left += n
+}
+
 // hurry lets people say all they have to say.
 func (r *Run) hurry() {
 	r.mu.Lock()

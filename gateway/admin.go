@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -29,7 +30,10 @@ func (g *Gateway) AdminSocket() string {
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	return admin.New(ctx, admin.Options{
 		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
-		Record:   g.recordingSource(opened.store, opened.log).Write,
+		Record: g.recordingSource(opened.store, opened.log).Write,
+		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
+			return g.restore(ctx, opened.store, r, token)
+		},
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
 		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,

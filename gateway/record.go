@@ -2,9 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 
 	"parley/agent"
 	"parley/broker"
+	"parley/gateway/admin"
 	"parley/gateway/recording"
 	"parley/gateway/worker"
 	"parley/sessions"
@@ -39,6 +43,26 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			return recording.Setup{Subagents: cfg.Subagents.Defaults(), Context: cfg.Context, Goals: &cfg.Goals}
 		},
 	}
+}
+
+// restore makes a session of a recording.
+func (g *Gateway) restore(ctx context.Context, store sessions.Store, r io.Reader, token string) (admin.Restored, error) {
+	recorded, err := recording.Read(r)
+	if errors.Is(err, recording.ErrUnreadable) {
+		return admin.Restored{}, &admin.Error{Kind: admin.Invalid, Message: err.Error()}
+	}
+	if err != nil {
+		return admin.Restored{}, err //nolint:wrapcheck // it says what was read
+	}
+	made, err := recording.Restore(ctx, store, recorded, token, g.o.Now())
+	switch {
+	case errors.Is(err, recording.ErrNoConversation):
+		return admin.Restored{}, &admin.Error{Kind: admin.NotFound, Message: fmt.Sprintf(
+			"nobody has written here in the exported conversation, %s: name a session of the one that it is for", recorded.Header.Key)}
+	case errors.Is(err, recording.ErrNoMessages):
+		return admin.Restored{}, &admin.Error{Kind: admin.Invalid, Message: err.Error()}
+	}
+	return admin.Restored(made), err //nolint:wrapcheck // it names the session
 }
 
 // recorded returns models as a recording has them.

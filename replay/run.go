@@ -57,16 +57,21 @@ func (s *player) prepare(ctx context.Context) error {
 	if err := store.Heartbeat(ctx, me, begins.Add(time.Hour)); err != nil {
 		return fmt.Errorf("prepare the replay: %w", err)
 	}
+	root := s.script.r.Header.Session
 	m, got, err := store.Touch(ctx, sessions.Touch{Token: key.Token(), Key: key, Seq: first, By: me, Take: true, Now: begins})
 	if err == nil && !got {
 		err = fmt.Errorf("%w: the store is not empty", ErrNotReplayable)
 	}
 	begin := sessions.Command{
-		Seq: first - 1, Event: sessions.InboxID{Channel: "replay", Event: "begin"}, Fresh: s.script.r.Header.Session, At: begins,
+		Seq: first - 1, Event: sessions.InboxID{Channel: "replay", Event: "begin"}, Fresh: root, At: begins,
+	}
+	if ms := s.script.restored(); err == nil && len(ms) > 0 {
+		begin.Fresh, begin.Resume = "", root
+		err = store.Restore(ctx, sessions.Restored{Session: root, Token: key.Token(), Messages: ms, At: begins})
 	}
 	if model := s.script.firstChosen(); err == nil && model != "" {
 		var chosen sessions.Record
-		chosen, err = preferences.Choice{Model: model, Session: begin.Fresh}.Record(key.Token(), begins)
+		chosen, err = preferences.Choice{Model: model, Session: root}.Record(key.Token(), begins)
 		begin.Records = append(begin.Records, chosen)
 	}
 	if err == nil {
@@ -80,6 +85,18 @@ func (s *player) prepare(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the replay: %w", err)
+	}
+	return nil
+}
+
+// restored returns what stood in the root session before its first turn, as it does when it
+// was made of an export.
+func (s *script) restored() []transcript.Message {
+	ms := s.r.Messages[s.r.Header.Session]
+	for i, m := range ms {
+		if id, ok := transcript.ParseMessageID(m.ID); ok && s.turns[id.Turn] != nil {
+			return ms[:i]
+		}
 	}
 	return nil
 }

@@ -176,6 +176,15 @@ type Command struct {
 	At      time.Time
 }
 
+// Restored is a part of a history that was kept elsewhere.
+type Restored struct {
+	Session  sessionkeys.SessionID // a new one
+	Token    string                // of the mailbox whose conversation it is to be one of
+	Messages []transcript.Message  // the next of its history
+	Records  []Record              // ErrChanged of one of them refuses all
+	At       time.Time
+}
+
 // Charge describes where a reservation counts.
 type Charge struct {
 	Session sessionkeys.SessionID
@@ -273,6 +282,12 @@ type Turns interface {
 	// Only ID, Key, Parent, ToolCallID, Role, Policy, Title and CreatedAt of s
 	// are used. ErrNotFound when the parent is not there.
 	Spawn(ctx context.Context, f Fence, s Session) (child Session, made bool, err error)
+	// Restore makes a root session under the key of a mailbox that is there, which does
+	// not feed it, and adds messages to its history; what stands there already is not
+	// added again, so a long history is restored by several calls, in order. A command's
+	// Resume goes on with it. ErrNotFound when there is no such mailbox; an error when
+	// the session is another's, or one that the mailbox feeds.
+	Restore(ctx context.Context, r Restored) error
 	// Session looks one up, or returns ErrNotFound. Tree is it and all its
 	// descendants, parents before children, oldest first.
 	Session(ctx context.Context, id sessionkeys.SessionID) (Session, error)

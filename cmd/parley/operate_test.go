@@ -191,6 +191,9 @@ TURN                                OPENED  TOOK  OUTCOME   STEPS  ATTEMPTS  CHA
 	if out := saidOf(t, "replay", file); !strings.HasSuffix(out, ": the same\n") {
 		t.Errorf("the replay says %s", out)
 	}
+	if out := saidOf(t, "sessions", "import", file, "-c", config); !regexp.MustCompile(`^session [0-9A-Z]{26} has 2 messages, in main:\S+\.\nTo go on with it, write there: /resume [0-9A-Z]{26}\n$`).MatchString(out) {
+		t.Errorf("the import says %s", out)
+	}
 	for status, args := range map[int][]string{
 		exitFailed: {"sessions", "export", "01ZZ", "-c", config},
 		exitUsage:  {"sessions", "show", "../status", "-c", config},
@@ -198,6 +201,9 @@ TURN                                OPENED  TOOK  OUTCOME   STEPS  ATTEMPTS  CHA
 		if got, out, _ := asked(t, args...); got != status || out != "" {
 			t.Errorf("%q ended with %d: %s", args, got, out)
 		}
+	}
+	if got, out, words := asked(t, "sessions", "import", config, "-c", config); got != exitUsage || out != "" || !strings.Contains(words, "not a recording of parley") {
+		t.Errorf("the import of a configuration ended with %d: %s%s", got, out, words)
 	}
 }
 

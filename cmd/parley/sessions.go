@@ -18,11 +18,11 @@ import (
 func sessionsCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sessions",
-		Short: "List sessions, show one with its sub-agents and what they cost, export it",
+		Short: "List sessions, show one with its sub-agents and what they cost, export and import it",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), watchSessionCommand(p))
+	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), importSessionCommand(p), watchSessionCommand(p))
 	return c
 }
 

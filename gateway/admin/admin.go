@@ -71,8 +71,11 @@ type Options struct {
 	Reloaded func() ReloadStatus
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
-	Logger *slog.Logger // nil: silence
-	Now    func() time.Time
+	// Restore makes a session of such a recording, in the conversation of a mailbox; with ""
+	// in the one that was recorded. An *Error says what is wrong with it.
+	Restore func(ctx context.Context, r io.Reader, token string) (Restored, error)
+	Logger  *slog.Logger // nil: silence
+	Now     func() time.Time
 }
 
 // Server is the operator's socket. Make one with New, run it once.

@@ -85,6 +85,7 @@ func (s *Server) Handler() http.Handler {
 	handle("POST "+linkedPath("{network}", "trust"), s.trust, "channel", "person", "safety_number")
 	mux.HandleFunc("POST "+linkedPath("{network}", "link"), s.link)
 	mux.HandleFunc("GET /v1/sessions/{id}/export", s.export)
+	mux.HandleFunc("POST "+restorePath, s.restore)
 	mux.HandleFunc("GET /v1/events", s.events)
 	handle("/", func(r *http.Request) (any, error) {
 		return nil, newError(NotFound, "gateway version %s does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)
@@ -118,6 +119,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, v any, err erro
 
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
+		e.Status = statuses[e.Kind]
 		return e
 	}
 	if errors.Is(err, sessions.ErrNotFound) {

@@ -50,6 +50,36 @@ func spawn(tx *Tx, f sessions.Fence, c sessions.Session) (made bool, err error) 
 	return true, nil
 }
 
+// Restore implements [sessions.Turns].
+func (s Turns) Restore(ctx context.Context, r sessions.Restored) error {
+	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error { return restore(tx, r) })
+	return While(err, "restore session %s", r.Session)
+}
+
+func restore(tx *Tx, r sessions.Restored) error {
+	m, err := existing[Mailbox](tx, MailboxKey(r.Token))
+	if err != nil {
+		return While(err, "mailbox %s", r.Token)
+	}
+	there, found, err := get[Session](tx, SessionKey(r.Session))
+	switch {
+	case err != nil:
+		return err
+	case r.Session == "":
+		return errors.New("session without id")
+	case !found:
+		tx.put(rootSession(r.Session, m.Mailbox.Key, r.At))
+	case there.Parent != "" || there.Session.Key != m.Mailbox.Key:
+		return fmt.Errorf("session is none of mailbox %s", r.Token)
+	case r.Session == m.Session:
+		return fmt.Errorf("mailbox %s feeds the session", r.Token)
+	}
+	if err := appendTo(tx, r.Session, r.At, r.Messages...); err != nil {
+		return err
+	}
+	return writeRecords(tx, r.Records)
+}
+
 // sessionOf returns what of a session never changes, or ErrNotFound.
 func sessionOf(tx *Tx, id sessionkeys.SessionID) (Session, error) {
 	s, err := existing[Session](tx, SessionKey(id))

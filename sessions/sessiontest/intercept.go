@@ -171,6 +171,10 @@ func (i *intercepted) Spawn(ctx context.Context, f sessions.Fence, s sessions.Se
 	return two(ctx, i, Call{Op: "Spawn", Token: f.Token, Fence: &f, Args: []any{f, s}}, func() (sessions.Session, bool, error) { return i.Store.Spawn(ctx, f, s) })
 }
 
+func (i *intercepted) Restore(ctx context.Context, r sessions.Restored) error {
+	return i.around(ctx, Call{Op: "Restore", Token: r.Token, Args: []any{r}}, func() error { return i.Store.Restore(ctx, r) })
+}
+
 func (i *intercepted) Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
 	return one(ctx, i, Call{Op: "Session", Args: []any{id}}, func() (sessions.Session, error) { return i.Store.Session(ctx, id) })
 }

@@ -180,6 +180,44 @@ func turns(t *testing.T, open opener) {
 			must(h.s.Answer(h.ctx, f, sessions.Command{Seq: 5, Event: event("e5"), Resume: "fresh-1", At: noon}))
 			h.same("the mailbox feeds", h.mailbox("one").Session, sessionkeys.SessionID("fresh-1"))
 		},
+		// requirements T04, TX07
+		"a history that was kept elsewhere becomes a session that a command can go on with": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.touch("one", 2)
+			h.touch("one", 3)
+			h.finish(f, turn.ID)
+			title := sessions.Record{ID: sessions.RecordID{Kind: "title", Key: "restored-1"}, Owner: "admin", Body: []byte("{}"), At: noon}
+			part := sessions.Restored{Session: "restored-1", Token: h.mailbox("one").Token, Messages: []transcript.Message{said("a", "words"), answered("b", "words")}, Records: []sessions.Record{title}, At: noon}
+			h.ok(h.s.Restore(h.ctx, part))
+			part.Records, part.Messages = nil, []transcript.Message{answered("b", "words"), said("c", "words")}
+			for range 2 { // repeated it changes nothing
+				h.ok(h.s.Restore(h.ctx, part))
+			}
+			h.same("history", h.history("restored-1"), []string{"a", "b", "c"})
+			s := h.session("restored-1")
+			h.same("root, role, key, messages, money", []any{s.Root, s.Role, s.Key, s.Messages, s.Subtree}, []any{s.ID, "main", h.mailbox("one").Key, 3, costs.Amount(0)})
+			h.same("title", must(h.s.Record(h.ctx, title.ID, noon)).Body, title.Body)
+			h.same("the mailbox feeds", h.mailbox("one").Session, turn.Session)
+			must(h.s.Answer(h.ctx, f, sessions.Command{Seq: 2, Event: event("e2"), Resume: "restored-1", At: noon}))
+			h.same("the mailbox feeds", h.mailbox("one").Session, s.ID)
+			h.same("turn", h.open(f, 3).Session, s.ID)
+			h.fails(h.s.Restore(h.ctx, part)) // it is at work
+		},
+		"a history is restored to no mailbox that is not there, nor into a session of another": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			_, other := h.working("two")
+			child := h.spawn(f, h.session(turn.Session), "c")
+			part := sessions.Restored{Session: "restored-1", Token: "nobody", Messages: []transcript.Message{said("a", "words")}, At: noon}
+			h.is(h.s.Restore(h.ctx, part), sessions.ErrNotFound)
+			part.Token = h.mailbox("one").Token
+			for _, id := range []sessionkeys.SessionID{"", other.Session, turn.Session, child.ID} {
+				part.Session = id
+				h.fails(h.s.Restore(h.ctx, part))
+			}
+			part.Session, part.Records = "restored-1", []sessions.Record{{ID: sessions.RecordID{Kind: "title", Key: "x"}, Revision: 7, Owner: "admin", Body: []byte("{}"), At: noon}}
+			h.is(h.s.Restore(h.ctx, part), sessions.ErrChanged)
+			_, err := h.s.Session(h.ctx, "restored-1")
+			h.is(err, sessions.ErrNotFound)
+			h.same("histories", []int{len(h.history(other.Session)), len(h.history(turn.Session))}, []int{1, 1})
+		},
 		"a command goes on with no session of another key, no child, and none that is not there": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			_, other := h.working("two")
 			child := h.spawn(f, h.session(turn.Session), "c")

@@ -114,7 +114,7 @@ func TestTheStepsOfATurnAndOfItsSubAgentAreListed(t *testing.T) {
 			case !answered:
 				return model.Reply(model.Think("I wonder who knows."), model.Say("I ask."), model.Use("sessions_spawn", map[string]string{"task": "small task " + nasty, "label": "the @ben " + gatewaytest.Token}))
 			}
-			a := model.Reply(model.Think("I wonder whether that is so. "+strings.Repeat("Hm, ", 60)), model.Say("done"))
+			a := model.Reply(model.Think("I wonder whether that is so. "+gatewaytest.Token+" "+strings.Repeat("Hm, ", 60)), model.Say("done"))
 			a.Pace = 40 * time.Millisecond
 			return a
 		},
@@ -133,7 +133,7 @@ func TestTheStepsOfATurnAndOfItsSubAgentAreListed(t *testing.T) {
 	}
 	p.goOn()
 	env.Await("thoughts", func(b telegram.Book) bool {
-		return strings.Contains(b.Messages[len(b.Messages)-1].Text(), "\nThinking: I wonder whether that is so.")
+		return strings.Contains(b.Messages[len(b.Messages)-1].Text(), "\nThinking: I wonder whether that is so. [redacted] Hm,")
 	})
 	gw.NextDelivered()
 	m := showsOnly(t, env, gatewaytest.Kitchen, "done")

@@ -212,6 +212,15 @@ func (w *world) say(person int64, text string) *question {
 // bring is say with a file.
 func (w *world) bring(person int64, text string, file []byte) *question {
 	w.b.Helper()
+	q := w.expect(person, text)
+	if err := w.write(person, text, file); err != nil {
+		w.b.Errorf("say: %v", err)
+	}
+	return q
+}
+
+// expect returns the question that a person asks now, whose answer is text.
+func (w *world) expect(person int64, text string) *question {
 	q := &question{text: text, answered: make(chan time.Time, 1)}
 	if w.audit != nil {
 		w.audit.ask(person, q)
@@ -221,9 +230,6 @@ func (w *world) bring(person int64, text string, file []byte) *question {
 		w.mu.Unlock()
 	}
 	q.asked = time.Now()
-	if err := w.write(person, text, file); err != nil {
-		w.b.Errorf("say: %v", err)
-	}
 	return q
 }
 

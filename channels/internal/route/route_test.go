@@ -251,12 +251,12 @@ func (s *socks) serve(t *testing.T, conn net.Conn, to string) {
 	}
 	host := string(read(int(read(1)[0])))
 	s.asked <- net.JoinHostPort(host, portOf(read(2)))
-	_, _ = conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
 	out, err := new(net.Dialer).DialContext(t.Context(), "tcp", to)
 	if err != nil {
 		t.Error(err)
 		return
 	}
+	_, _ = conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0}) // only now: then who asked may go
 	go func() {
 		_, _ = io.Copy(out, conn)
 		_ = out.Close()

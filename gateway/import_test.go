@@ -74,7 +74,7 @@ func TestAnExportedSessionIsGoneOnWith(t *testing.T) {
 		t.Errorf("its replay differs: %s", b.String())
 	}
 
-	// Into another conversation, where somebody else is.
+	// An import with into makes a session of another person's conversation.
 	ben := present(t, client, gatewaytest.Ben)
 	other, err := client.Import(t.Context(), bytes.NewReader(file), string(ben.ID))
 	noError(t, err)
@@ -117,7 +117,7 @@ func TestAnExportedSessionIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// present returns the session that somebody talks to at present.
+// present returns the session that the mailbox of p feeds.
 func present(t *testing.T, client *admin.Client, p telegram.Person) admin.Session {
 	t.Helper()
 	list, err := client.Sessions(t.Context(), admin.SessionQuery{})

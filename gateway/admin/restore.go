@@ -18,7 +18,7 @@ const (
 	maxRestored = 256 << 20 // bytes of an export
 )
 
-// Restored is a session that was made of an export, which nobody talks to yet.
+// Restored is a session that an import made. No mailbox feeds it before a person resumes it.
 type Restored struct {
 	Session  sessionkeys.SessionID `json:"session"`
 	Key      string                `json:"key"` // of the conversation that it is one of

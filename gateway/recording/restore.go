@@ -42,9 +42,9 @@ var (
 
 // Restore makes a session out of the root session of a recording: all that was said in it,
 // and its title. It is one of the conversation with the given token, or with "" of the
-// one that was recorded; whoever is in it goes on with the session by /resume. What the
-// session has cost stays with the one that it was. After an error the session is not to
-// be used, and nobody is led to it.
+// one that was recorded; a person there goes on with the session by /resume. The costs of
+// the recorded session stay with it. After an error the new session may hold a part of the
+// history, and its id is returned to nobody.
 //
 // Sub-agents are not made again: what they answered stands in the history. Nor is what
 // a provider signed sent to it again, since it holds for whom it was given.

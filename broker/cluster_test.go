@@ -26,9 +26,9 @@ func TestInACluster(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), brokertest.Patience)
 		defer cancel()
 		for name := range js.StreamNames(ctx).Name() {
-			err := js.DeleteStream(ctx, name)
-			for unled(err) && ctx.Err() == nil { // the servers choose a leader
-				err = js.DeleteStream(ctx, name)
+			err := deleteStream(ctx, js, name)
+			for isUnled(err) && ctx.Err() == nil {
+				err = deleteStream(ctx, js, name)
 			}
 			if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 				t.Errorf("delete stream %s: %v", name, err)
@@ -48,10 +48,18 @@ func TestInACluster(t *testing.T) {
 	}
 }
 
-// unled reports whether err is of servers that have no leader now.
-func unled(err error) bool {
+// deleteStream asks once, for at most the default time.
+func deleteStream(ctx context.Context, js jetstream.JetStream, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
+	defer cancel()
+	return js.DeleteStream(ctx, name)
+}
+
+// isUnled reports whether err is of servers that have no leader now: they say so, or do
+// not answer.
+func isUnled(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code == 503
+	return errors.As(err, &api) && api.Code == 503 || errors.Is(err, context.DeadlineExceeded)
 }
 
 func jetStreamAt(t *testing.T, url string) jetstream.JetStream {

@@ -112,6 +112,8 @@ func (b *Broker) open(ctx context.Context) (err error) {
 		return err
 	}
 	err = b.retryFor(ctx, b.o.openTimeout(), "prepare the streams", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, b.o.Timeout) // servers that choose a leader leave some requests unanswered
+		defer cancel()
 		if err := checkServer(ctx, b.nc, b.js); err != nil {
 			return err
 		}

@@ -65,8 +65,8 @@ type Options struct {
 	CAFile          string
 
 	// Timeout bounds each operation whose context has no earlier end.
-	// Default 10 s. To open the log may take as long as the default all the same, and
-	// a minute with the server in this process, because that reads its files first.
+	// Default 10 s. To open the log may take a minute all the same: the server in this
+	// process reads its files first, and those at a URL may be choosing their leaders.
 	Timeout time.Duration
 	// Probe is the watchdog's interval. Default 2.5 s: with the 2 s that a
 	// probe may take, a frozen log is noticed within 5.
@@ -174,9 +174,4 @@ func (o Options) withDefaults() Options {
 }
 
 // openTimeout returns how long the log may take to open.
-func (o Options) openTimeout() time.Duration {
-	if o.URL != "" {
-		return max(o.Timeout, DefaultTimeout)
-	}
-	return max(o.Timeout, time.Minute)
-}
+func (o Options) openTimeout() time.Duration { return max(o.Timeout, time.Minute) }

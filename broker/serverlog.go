@@ -68,6 +68,10 @@ func (l *serverLog) Noticef(format string, v ...any) {
 func (l *serverLog) Warnf(format string, v ...any) {
 	line := strings.TrimSpace(fmt.Sprintf(format, v...))
 	l.note(line, false)
+	if strings.Contains(line, "took too long") { // of what it asks itself; nothing is lost by it
+		l.log.Warn("message server is slow, the disk or the machine is busy", "line", line)
+		return
+	}
 	l.log.Warn("message server", "line", line)
 }
 

@@ -30,7 +30,7 @@ func TestAHealthyStartWarnsOfNothingAndSaysAsWhomItIsConnected(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
-		if r.Level != "INFO" && r.Level != "DEBUG" {
+		if r.Level != "INFO" && r.Level != "DEBUG" && !isOfBusyMachine(line) {
 			t.Errorf("a healthy start logs %s", line)
 		}
 		if r.Msg == "connected" {
@@ -53,7 +53,7 @@ func TestAHealthyTryWarnsOfNothing(t *testing.T) {
 	for _, network := range try.Networks() {
 		p := start(t, nil, "try", "-v", "--channel", strings.ToLower(network))
 		for _, line := range p.err.awaitLines(t, 1, " network="+strings.ToLower(network)+" as=") {
-			if !strings.Contains(line, " level=INFO ") {
+			if !strings.Contains(line, " level=INFO ") && !isOfBusyMachine(line) {
 				t.Errorf("%s: a healthy start logs %s", network, line)
 			}
 		}
@@ -61,4 +61,10 @@ func TestAHealthyTryWarnsOfNothing(t *testing.T) {
 		for range p.lines { // to its end
 		}
 	}
+}
+
+// isOfBusyMachine reports whether a line warns of the machine that the test runs on, which
+// may be as busy as it likes.
+func isOfBusyMachine(line string) bool {
+	return strings.Contains(line, "message server is slow, the disk or the machine is busy")
 }

@@ -27,10 +27,11 @@ export GORACE := atexit_sleep_ms=0 $(GORACE)
 
 # Tests wait more than they work (for servers that choose a leader, leases of killed
 # processes, disks), so more of them run at a time than there are processors. They
-# are linked without symbols, which nobody reads.
+# are linked without symbols, which nobody reads. Without GOTMPDIR, where the go command
+# builds, their folders are in TMPDIR (see testing.T.TempDir), as scratch.sh says.
 JOBS          := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 LOGS          := $(BIN)/test
-TEST           = $(GO) test -json -p $(JOBS) -parallel $(JOBS) -shuffle=on -vet=off -ldflags='-s -w' -artifacts -outputdir=$(LOGS)
+TEST           = $(GO) test -json -p $(JOBS) -parallel $(JOBS) -shuffle=on -vet=off -ldflags='-s -w' -exec 'env -u GOTMPDIR' -artifacts -outputdir=$(LOGS)
 PLAINLY       := ./gateway/simtest ./channels/internal/markup ./faultpoint
 SCRATCH       := sh scripts/scratch.sh
 SHOW          := $(GO) run -trimpath ./scripts/showtest

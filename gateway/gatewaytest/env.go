@@ -161,7 +161,7 @@ type Running struct {
 	next      atomic.Pointer[settings.Config] // its configuration, as it stands now
 	broken    atomic.Pointer[error]           // why that cannot be read; nil: it can
 	t         testing.TB
-	delivered chan gateway.Answer
+	delivered *answers
 	folders   sync.Map // by chat
 	stop      context.CancelFunc
 	ended     chan error
@@ -178,7 +178,7 @@ func (h *Env) Start() *Running {
 // the environment: one of several that run at the same time.
 func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	h.t.Helper()
-	r := &Running{Env: h, t: h.t, delivered: make(chan gateway.Answer, 1<<16), ended: make(chan error, 1), Looks: make(chan time.Time)}
+	r := &Running{Env: h, t: h.t, delivered: newAnswers(), ended: make(chan error, 1), Looks: make(chan time.Time)}
 	cfg := h.Config()
 	if change != nil {
 		change(&cfg)
@@ -191,7 +191,7 @@ func (h *Env) StartAs(change func(*settings.Config)) *Running {
 			if a.Folder != "" {
 				r.folders.Store(a.Chat, a.Folder)
 			}
-			r.delivered <- a
+			r.delivered.put(a)
 		},
 	})
 	if err != nil {
@@ -263,13 +263,11 @@ func (r *Running) Stop() {
 // NextDelivered returns the next delivery that was finished.
 func (r *Running) NextDelivered() gateway.Answer {
 	r.t.Helper()
-	select {
-	case d := <-r.delivered:
-		return d
-	case <-time.After(Patience):
+	a, ok := r.delivered.take(Patience)
+	if !ok {
 		r.t.Fatal("nothing was delivered")
-		panic("unreachable")
 	}
+	return a
 }
 
 // Ask says text in a direct message and returns the answer as it stands in the

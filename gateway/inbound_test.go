@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
+	"parley/sessions"
+	"parley/sessions/sqlite"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -25,6 +28,29 @@ func questions(h *gatewaytest.Env) (n int) {
 		n += int(ended)
 	}
 	return n + bill.Open
+}
+
+// turnsIn counts the turns of all sessions of a gateway that has ended. A turn may ask a model twice when the disk
+// holds up its answer for too long, but it is one turn.
+func turnsIn(t *testing.T, h *gatewaytest.Env) (n int) {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(h.Config().StateDir, "parley.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { noError(t, store.Close()) }()
+	all, err := store.Sessions(t.Context(), sessions.SessionQuery{Limit: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		turns, err := store.TurnsOf(t.Context(), s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(turns)
+	}
+	return n
 }
 
 func TestRow11_AnAlbumIsOneTurn(t *testing.T) {

@@ -217,8 +217,8 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 			}
 		}
 	}
-	if n := questions(env); n != a.n {
-		t.Errorf("%d questions were asked for %d", n, a.n)
+	if n := turnsIn(t, env); n != a.n {
+		t.Errorf("%d turns were opened for %d questions", n, a.n)
 	}
 	t.Logf("%d questions in %d events, brought %d times", a.n, b.Totals.Events, b.Totals.Delivered)
 	if b.Totals.Delivered <= b.Totals.Events || b.Totals.GivenUp > 0 {

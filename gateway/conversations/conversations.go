@@ -7,12 +7,10 @@ package conversations
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -27,7 +25,7 @@ const MaxEarlier = 50
 
 // Store is what a conversation is looked up in.
 type Store interface {
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
+	records.Store
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
 	MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error)
 }
@@ -45,19 +43,13 @@ type Book struct {
 	Highest int       `json:"highest"` // number that was given
 }
 
-// Read returns the book of a mailbox; an empty one when nothing was ever left there.
-func Read(ctx context.Context, s Store, token string, now time.Time) (b Book, err error) {
-	r, err := s.Record(ctx, sessions.RecordID{Kind: bookRecord, Key: token}, now)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return b, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(r.Body, &b)
-	}
-	if err != nil {
-		return Book{}, fmt.Errorf("read the earlier sessions of mailbox %s: %w", token, err)
-	}
-	return b, nil
+func bookID(token string) sessions.RecordID { return sessions.RecordID{Kind: bookRecord, Key: token} }
+
+// Read returns the book of a mailbox; an empty one when nothing was ever left there, or with
+// an error.
+func Read(ctx context.Context, s records.Store, token string, now time.Time) (Book, error) {
+	b, _, err := records.Read[Book](ctx, s, bookID(token), now)
+	return b, err //nolint:wrapcheck // it says of which mailbox
 }
 
 // Leave returns the book after a session was left: it has the number that it had before,
@@ -97,11 +89,5 @@ func (b Book) find(id sessionkeys.SessionID) int {
 // Record returns the book as it is written in the commit of a command. Only the owner of
 // the mailbox writes it, so no revision is compared.
 func (b Book) Record(token string, at time.Time) (sessions.Record, error) {
-	body, err := json.Marshal(b)
-	if err != nil {
-		return sessions.Record{}, fmt.Errorf("encode the earlier sessions of mailbox %s: %w", token, err)
-	}
-	return sessions.Record{
-		ID: sessions.RecordID{Kind: bookRecord, Key: token}, Revision: sessions.AnyRevision, Owner: "worker", Body: body, At: at,
-	}, nil
+	return records.New(bookID(token), sessions.AnyRevision, b, at) //nolint:wrapcheck // it says of which mailbox
 }

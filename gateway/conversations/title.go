@@ -2,14 +2,12 @@ package conversations
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
 
 	"parley/costs"
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -40,37 +38,23 @@ type Title struct {
 	revision int64 // as read; 0: there is none
 }
 
-// ReadTitle returns the title of a session; the zero value when none was asked for.
-func ReadTitle(ctx context.Context, s Records, id sessionkeys.SessionID, now time.Time) (t Title, err error) {
-	r, err := s.Record(ctx, sessions.RecordID{Kind: titleRecord, Key: string(id)}, now)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return t, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(r.Body, &t)
-	}
-	if err != nil {
-		return Title{}, fmt.Errorf("read the title of session %s: %w", id, err)
-	}
-	t.revision = r.Revision
-	return t, nil
+func titleID(id sessionkeys.SessionID) sessions.RecordID {
+	return sessions.RecordID{Kind: titleRecord, Key: string(id)}
 }
 
-// Records is where titles are read.
-type Records interface {
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
+// ReadTitle returns the title of a session; the zero value when none was asked for. With
+// [records.ErrUnreadable] it returns an empty title that can be written over the one that is
+// there.
+func ReadTitle(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (Title, error) {
+	t, revision, err := records.Read[Title](ctx, s, titleID(id), now)
+	t.revision = revision
+	return t, err //nolint:wrapcheck // it says of which session
 }
 
 // Record returns the title as it is written: over the one that was read. The write is
 // sessions.ErrChanged when another was faster.
 func (t Title) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	body, err := json.Marshal(t)
-	if err != nil {
-		return sessions.Record{}, fmt.Errorf("encode the title of session %s: %w", id, err)
-	}
-	return sessions.Record{
-		ID: sessions.RecordID{Kind: titleRecord, Key: string(id)}, Revision: t.revision, Owner: "worker", Body: body, At: at,
-	}, nil
+	return records.New(titleID(id), t.revision, t, at) //nolint:wrapcheck // it says of which session
 }
 
 // At returns the title as one that was read at a revision.

@@ -2,13 +2,11 @@ package goals
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
 
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -45,38 +43,20 @@ type Goal struct {
 	AtStart string `json:"at_start,omitempty"`
 }
 
-// Reader is what goals are read from.
-type Reader interface {
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
-}
-
 func recordID(id sessionkeys.SessionID) sessions.RecordID {
 	return sessions.RecordID{Kind: recordKind, Key: string(id)}
 }
 
-// Read returns the goal of a session.
-func Read(ctx context.Context, s Reader, id sessionkeys.SessionID, now time.Time) (g Goal, err error) {
-	r, err := s.Record(ctx, recordID(id), now)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return g, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(r.Body, &g)
-	}
-	if err != nil {
-		return Goal{}, fmt.Errorf("read the goal of session %s: %w", id, err)
-	}
-	return g, nil
+// Read returns the goal of a session, none with an error.
+func Read(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (Goal, error) {
+	g, _, err := records.Read[Goal](ctx, s, recordID(id), now)
+	return g, err //nolint:wrapcheck // it says of which session
 }
 
 // Record returns the goal as it is written in a commit of the session's owner, so no revision
 // is compared.
 func (g Goal) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	body, err := json.Marshal(g)
-	if err != nil {
-		return sessions.Record{}, fmt.Errorf("encode the goal of session %s: %w", id, err)
-	}
-	return sessions.Record{ID: recordID(id), Revision: sessions.AnyRevision, Owner: "worker", Body: body, At: at}, nil
+	return records.New(recordID(id), sessions.AnyRevision, g, at) //nolint:wrapcheck // it says of which session
 }
 
 // Set returns the goal that takes the place of g, whatever that was.

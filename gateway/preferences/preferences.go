@@ -9,11 +9,9 @@ package preferences
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -21,41 +19,25 @@ import (
 // choiceRecord is the kind of a conversation's record; its key is the mailbox's token.
 const choiceRecord = "model_choice"
 
-// Store is what a choice is looked up in.
-type Store interface {
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
-}
-
 // Choice is what was chosen for a conversation. The zero value is the agent's own model.
 type Choice struct {
 	Model   string                `json:"model"`   // provider/model; "": the agent's own
 	Session sessionkeys.SessionID `json:"session"` // that the mailbox fed then
 }
 
-// Read returns the choice of a mailbox; the zero Choice when nothing was ever chosen there.
-// (requirements AB01, AB02)
-func Read(ctx context.Context, s Store, token string, now time.Time) (c Choice, err error) {
-	r, err := s.Record(ctx, sessions.RecordID{Kind: choiceRecord, Key: token}, now)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return c, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(r.Body, &c)
-	}
-	if err != nil {
-		return Choice{}, fmt.Errorf("read the model chosen for mailbox %s: %w", token, err)
-	}
-	return c, nil
+func recordID(token string) sessions.RecordID {
+	return sessions.RecordID{Kind: choiceRecord, Key: token}
+}
+
+// Read returns the choice of a mailbox; the zero Choice when nothing was ever chosen there, or
+// with an error. (requirements AB01, AB02)
+func Read(ctx context.Context, s records.Store, token string, now time.Time) (Choice, error) {
+	c, _, err := records.Read[Choice](ctx, s, recordID(token), now)
+	return c, err //nolint:wrapcheck // it says of which mailbox
 }
 
 // Record returns the choice as it is written in the commit of a command. Only the owner of
 // the mailbox writes it, so no revision is compared.
 func (c Choice) Record(token string, at time.Time) (sessions.Record, error) {
-	body, err := json.Marshal(c)
-	if err != nil {
-		return sessions.Record{}, fmt.Errorf("encode the model chosen for mailbox %s: %w", token, err)
-	}
-	return sessions.Record{
-		ID: sessions.RecordID{Kind: choiceRecord, Key: token}, Revision: sessions.AnyRevision, Owner: "worker", Body: body, At: at,
-	}, nil
+	return records.New(recordID(token), sessions.AnyRevision, c, at) //nolint:wrapcheck // it says of which mailbox
 }

@@ -84,7 +84,7 @@ func (e *edition) withPrices(v *prices.View) *edition {
 func (g *Gateway) equip(e *edition) error {
 	store, b := g.opened.store, g.opened.log
 	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Goals: !e.cfg.Goals.Off,
+		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off,
 	}
 	if err := e.attachTools(store); err != nil {
 		return err

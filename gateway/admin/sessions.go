@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/gateway/conversations"
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents/overview"
@@ -141,6 +142,10 @@ func sessionSummary(s sessions.Session) Session {
 // titleOf returns the title of a root session; "": it has none.
 func (s *Server) titleOf(ctx context.Context, id sessionkeys.SessionID) (string, error) {
 	t, err := conversations.ReadTitle(ctx, s.o.Store, id, s.o.Now())
+	if errors.Is(err, records.ErrUnreadable) {
+		s.o.Logger.Warn("title unreadable, session listed without it", "session", id, "error", err)
+		err = nil
+	}
 	return s.o.Redact(t.Text), err
 }
 

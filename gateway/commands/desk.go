@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/preferences"
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools"
@@ -46,7 +48,8 @@ type Handler struct {
 	// watched. nil: none is.
 	Ladder func(agent, model string) pressure.Ladder
 	Now    func() time.Time
-	Goals  bool // conversations have goals
+	Log    *slog.Logger // nil: silence
+	Goals  bool         // conversations have goals
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 }
@@ -108,6 +111,18 @@ func unknownText(name, sign string) string {
 	return text + ": there are " + strings.Join(all[:last], ", ") + " and " + all[last] + "."
 }
 
+// passUnreadable returns err, unless it is of a record that holds nothing that can be read:
+// that is logged, and the answer is as without the record.
+func (d *Handler) passUnreadable(err error) error {
+	if !errors.Is(err, records.ErrUnreadable) {
+		return err
+	}
+	if d.Log != nil {
+		d.Log.Warn("record unreadable, command answered without it", "error", err)
+	}
+	return nil
+}
+
 func (d *Handler) findConversation(ctx context.Context, token string) (m sessions.Mailbox, s sessions.Session, found bool, err error) {
 	m, err = d.Store.Mailbox(ctx, token)
 	if err == nil {
@@ -146,7 +161,7 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 		fmt.Fprintf(&b, "\nModel: %s", model.describe(d))
 	}
 	title, err := conversations.ReadTitle(ctx, d.Store, s.ID, d.Now())
-	if err != nil {
+	if err = d.passUnreadable(err); err != nil {
 		return "", err
 	}
 	if title.Text != "" {

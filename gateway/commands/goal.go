@@ -12,7 +12,8 @@ func (d *Handler) goal(ctx context.Context, m sessions.Mailbox) (goals.Goal, err
 	if !d.Goals {
 		return goals.Goal{}, nil
 	}
-	return goals.Read(ctx, d.Store, m.Session, d.Now())
+	g, err := goals.Read(ctx, d.Store, m.Session, d.Now())
+	return g, d.passUnreadable(err)
 }
 
 // answerGoal answers /goal without words behind it.

@@ -26,8 +26,8 @@ func (d *Handler) modelOf(ctx context.Context, agent, token string, m sessions.M
 		return s, nil
 	}
 	choice, err := preferences.Read(ctx, d.Store, token, d.Now())
-	if err != nil {
-		return s, err //nolint:wrapcheck // it says of which mailbox
+	if err = d.passUnreadable(err); err != nil {
+		return s, err
 	}
 	s.model, s.state = s.menu.Apply(choice, m.Session)
 	return s, nil

@@ -28,7 +28,7 @@ func (d *Handler) answerSessions(ctx context.Context, by messages.Caller, sign s
 	}
 	now := d.Now()
 	book, err := conversations.Read(ctx, d.Store, by.Token, now)
-	if err != nil {
+	if err = d.passUnreadable(err); err != nil {
 		return "", err
 	}
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -21,10 +22,11 @@ const maxLabel = 60
 const noWords = "(no words)"
 
 // Label returns what a session is called: its title; until it has one the beginning of its
-// first message, on one line, without anything that is not shown. (ruling 28)
+// first message, on one line, without anything that is not shown. A title that cannot be read
+// is none. (ruling 28)
 func Label(ctx context.Context, s Store, id sessionkeys.SessionID, now time.Time) (string, error) {
 	title, err := ReadTitle(ctx, s, id, now)
-	if err != nil {
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return "", err
 	}
 	if title.Text != "" {

@@ -29,7 +29,7 @@ func (a *actor) changeGoal(e broker.Envelope, msg channels.Message, c messages.C
 	}
 	now := a.w.Now()
 	g, err := goals.Read(a.ctx, a.w.Store, a.m.Session, now)
-	if err != nil {
+	if err = a.passUnreadable(err); err != nil {
 		return false, err
 	}
 	text, before := noGoalText, g

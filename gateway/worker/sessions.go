@@ -9,6 +9,7 @@ import (
 	"parley/channels"
 	"parley/gateway/conversations"
 	"parley/gateway/messages"
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -35,7 +36,7 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
-	if err != nil {
+	if err = a.passUnreadable(err); err != nil {
 		return false, err
 	}
 	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
@@ -68,6 +69,16 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 	return a.answer(change, e.Seq, msg, text)
 }
 
+// passUnreadable returns err, unless it is of a record that holds nothing that can be read:
+// that is logged, and the command goes on as without the record and may write another over it.
+func (a *owner) passUnreadable(err error) error {
+	if !errors.Is(err, records.ErrUnreadable) {
+		return err
+	}
+	a.w.Logger.Warn("record unreadable, command goes on without it", "session", a.m.Session, "key", a.m.Key, "error", err)
+	return nil
+}
+
 // nameSession gives the present session the title that a person wants.
 func (a *actor) nameSession(e broker.Envelope, msg channels.Message, words string) (released bool, err error) {
 	given := conversations.GivenTitle(words)
@@ -75,7 +86,7 @@ func (a *actor) nameSession(e broker.Envelope, msg channels.Message, words strin
 		change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
 		now := a.w.Now()
 		title, err := conversations.ReadTitle(a.ctx, a.w.Store, a.m.Session, now)
-		if err != nil {
+		if err = a.passUnreadable(err); err != nil {
 			return false, err
 		}
 		if given == "" {

@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/gateway/goals"
 	"parley/gateway/messages"
+	"parley/gateway/plans"
 	"parley/gateway/preferences"
 	"parley/gateway/recording"
 	"parley/gateway/signals"
@@ -80,6 +81,9 @@ func (s *player) prepare(ctx context.Context) error {
 	if text := s.script.r.Sessions[0].Goal; err == nil && text != "" {
 		err = s.restoreGoal(ctx, text)
 	}
+	if s.script.r.Sessions[0].Plan && err == nil {
+		err = s.restorePlan(ctx)
+	}
 	if err == nil {
 		err = store.Handover(ctx, m.Fence())
 	}
@@ -104,6 +108,15 @@ func (s *script) restored() []transcript.Message {
 // restoreGoal gives the session the goal that it had when its first turn began.
 func (s *player) restoreGoal(ctx context.Context, text string) error {
 	r, err := goals.Goal{}.Set(text, s.script.begins).Record(s.script.r.Header.Session, s.script.begins)
+	if err == nil {
+		_, err = s.o.Store.WriteRecord(ctx, r)
+	}
+	return err
+}
+
+// restorePlan gives the session the mode that it had when its first turn began.
+func (s *player) restorePlan(ctx context.Context) error {
+	r, err := plans.Mode{}.Switch(true, true).Record(s.script.r.Header.Session, s.script.begins)
 	if err == nil {
 		_, err = s.o.Store.WriteRecord(ctx, r)
 	}

@@ -36,6 +36,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"budget":    budget,
 	"limits":    limits,
 	"goal":      goal,
+	"plan":      planned,
 	"summary":   summary,
 	"unready":   unready,
 	"files":     files,
@@ -393,6 +394,29 @@ func goal(t *testing.T) []byte {
 	gw.Ask(gatewaytest.Ann, "go on")
 	gw.NextDelivered() // that it is reached
 	for _, text := range []string{"/goal paint it red", "/done", "and now?"} {
+		gw.Ask(gatewaytest.Ann, text)
+	}
+	return oldest(t, gw)
+}
+
+// Plan mode is on before anything was said; the model tries to write all the same, and a
+// sub-agent looks; when it is over the file is written.
+func planned(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			switch {
+			case len(p.Answering()) > 0:
+				return model.Reply(model.Say(p.Answering()[0].Text))
+			case strings.HasPrefix(p.LastText(), "look"):
+				return model.Reply(model.Use("list_directory", map[string]string{"path": "."}))
+			case strings.HasPrefix(p.LastText(), "have"):
+				return model.Reply(model.Use("sessions_spawn", map[string]string{"task": "look around"}))
+			}
+			return model.Reply(model.Use("write_file", map[string]string{"path": "a.txt", "content": "x"}))
+		},
+		Change: quick,
+	}).Start()
+	for _, text := range []string{"/plan", "write it", "have somebody look", "/plan", "write it now"} {
 		gw.Ask(gatewaytest.Ann, text)
 	}
 	return oldest(t, gw)

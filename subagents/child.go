@@ -113,6 +113,10 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	}}
 	loop := m.tree.Loop
 	loop.Journal = log
+	if root.Plan {
+		loop.Gate = tools.PlanGate(loop.Gate)
+		who.Prompt.Plan = true
+	}
 	turn := agent.Turn{
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
 		Root: root.Turn.ID, Parent: m.turn, Depth: child.Depth,

@@ -56,6 +56,7 @@ type fixture struct {
 	seat  *seat
 	scope []sessions.Scope
 	gate  tools.Gate
+	plan  bool // the turn is in plan mode
 
 	mailbox sessions.Mailbox
 	turn    sessions.Turn
@@ -257,7 +258,7 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	r.seat.place <- struct{}{}
 	return runner.Tree(subagents.Root{
 		Turn: r.turn, Key: r.mailbox.Key, Fence: r.mailbox.Fence(), Workspace: r.space, Tools: r.set,
-		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat, Observe: r.observe,
+		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat, Observe: r.observe, Plan: r.plan,
 	})
 }
 

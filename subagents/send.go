@@ -21,6 +21,8 @@ var (
 	_ tools.Timed     = sendTool{}
 	_ tools.Checker   = sendTool{}
 	_ tools.Announcer = sendTool{}
+
+	_ tools.Delegating = sendTool{}
 )
 
 const sendText = "Ask a sub-agent of yours, by its child_session, something more: it goes on where it ended, with all it remembers. Returns as sessions_spawn."
@@ -35,6 +37,7 @@ func (sendTool) Definition() llm.Definition {
 }
 
 func (sendTool) Category(tools.Call) tools.Category { return tools.Write }
+func (sendTool) Delegates()                         {}
 func (sendTool) Resumable() bool                    { return true }
 func (sendTool) Timeout(tools.Call) time.Duration   { return -1 } // it keeps its own
 

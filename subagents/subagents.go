@@ -133,7 +133,8 @@ type Root struct {
 	Key       sessionkeys.Key
 	Fence     sessions.Fence
 	Workspace string
-	Tools     *tools.Set              // all that its agent has
+	Tools     *tools.Set              // all that the turn has
+	Plan      bool                    // it is in plan mode, and so are those below
 	Scopes    func() []sessions.Scope // what the turn is counted for; its children too
 	Slot      Slot
 	// Settings are those of the turn, with defaults filled in; nil: those of Options.

@@ -7,6 +7,7 @@
 //	           skills        the operator's files   both
 //	           instructions  the operator's files   full; minimal: AGENTS.md, TOOLS.md
 //	volatile   channel       parley                 full
+//	           plan mode     parley                 both, where it is on
 //	           goal          people, quoted         full, where the operator wants it
 //	           date          parley                 both
 //
@@ -49,6 +50,8 @@ type Agent struct {
 	// Goal is what people want to reach in the conversation, in their words; "": nothing is
 	// said of it.
 	Goal string
+	// Plan is whether the turn is in plan mode.
+	Plan bool
 }
 
 // Skill is a skill as it is listed.
@@ -62,7 +65,7 @@ func (a Agent) Full(set *tools.Set, key sessionkeys.Key, now time.Time) []llm.Sy
 		sections = append(sections, toolsText)
 	}
 	sections = append(sections, strings.TrimSpace(a.Prompt), a.skillsSection(set), instructionsSection(a.Instructions))
-	return blocks(sections, channelText(key)+" "+goalText(a.Goal)+dateText(now))
+	return blocks(sections, channelText(key)+" "+a.planText()+goalText(a.Goal)+dateText(now))
 }
 
 // goalText quotes the goal, which is no instruction of the operator's.
@@ -73,10 +76,20 @@ func goalText(goal string) string {
 	return "The people here have set this goal, quoted in their words: " + strconv.Quote(goal) + "\n"
 }
 
+const planText = "Plan mode is on: look around and propose what to do, step by step, but change nothing. You have no tool that could; what is proposed is done when a person has ended plan mode.\n"
+
+// planText says that the turn is in plan mode, if it is. (AI04)
+func (a Agent) planText() string {
+	if a.Plan {
+		return planText
+	}
+	return ""
+}
+
 // Minimal returns the system message of a sub-agent's turn that starts at now, with the
 // tools of set.
 func (a Agent) Minimal(set *tools.Set, now time.Time) []llm.SystemBlock {
-	return blocks([]string{strings.TrimSpace(minimalText), a.skillsSection(set), instructionsSection(bootstrapFiles(a.Instructions))}, dateText(now))
+	return blocks([]string{strings.TrimSpace(minimalText), a.skillsSection(set), instructionsSection(bootstrapFiles(a.Instructions))}, a.planText()+dateText(now))
 }
 
 // blocks joins the stable sections that are not empty to one block, before the volatile

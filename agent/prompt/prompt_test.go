@@ -182,3 +182,21 @@ func TestAGoalLeavesTheStableBlockAsItIs(t *testing.T) {
 		t.Error("a sub-agent is told the goal")
 	}
 }
+
+// AI04: that plan mode is on stands in the volatile block, also of a sub-agent, before the date.
+func TestPlanModeLeavesTheStableBlockAsItIs(t *testing.T) {
+	t.Parallel()
+	none, on := prompt.Agent{Prompt: "p"}, prompt.Agent{Prompt: "p", Plan: true}
+	for _, c := range [][2][]llm.SystemBlock{
+		{none.Full(nil, key(t, sessionkeys.DM, "1"), noon), on.Full(nil, key(t, sessionkeys.DM, "1"), noon)},
+		{none.Minimal(nil, noon), on.Minimal(nil, noon)},
+	} {
+		without, with := c[0], c[1]
+		if without[0] != with[0] || strings.Contains(without[1].Text, "Plan mode") {
+			t.Errorf("without it %+v, with it %+v", without, with[0])
+		}
+		if got := with[1].Text; !strings.Contains(got, "Plan mode is on: ") || !strings.HasSuffix(got, "2026 (UTC).") {
+			t.Errorf("the volatile block is %q", got)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"parley/gateway/conversations"
 	"parley/gateway/goals"
 	"parley/gateway/messages"
+	"parley/gateway/plans"
 	"parley/gateway/preferences"
 	"parley/gateway/records"
 	"parley/sessionkeys"
@@ -168,6 +169,13 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 		b.WriteString("\nTitle: " + conversations.Code(title.Text))
 	}
 	fmt.Fprintf(&b, "\nThis conversation has %d messages and has cost %s.", s.Messages, s.Subtree.Display())
+	mode, err := plans.Read(ctx, d.Store, m.Session, d.Now())
+	if err = d.passUnreadable(err); err != nil {
+		return "", err
+	}
+	if mode.On {
+		b.WriteString("\nPlan mode is on: I change nothing.")
+	}
 	g, err := d.goal(ctx, m)
 	if err != nil {
 		return "", err

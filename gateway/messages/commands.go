@@ -67,7 +67,7 @@ func canonical(c Command) Command {
 // Kind returns when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
-	case "new", "clear", "compact", "resume", "title", "done":
+	case "new", "clear", "compact", "resume", "title", "done", "plan":
 		return Queued
 	case "goal":
 		if c.Args != "" { // else it asks what the goal is
@@ -103,6 +103,9 @@ func (c Command) NamesSession() bool { return c.Name == "title" }
 
 // ChangesGoal reports whether c, a Queued command, sets the goal or says that it is reached.
 func (c Command) ChangesGoal() bool { return c.Name == "goal" || c.Name == "done" }
+
+// SwitchesPlan reports whether c, a Queued command, begins plan mode or ends it.
+func (c Command) SwitchesPlan() bool { return c.Name == "plan" }
 
 // IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
 func (c Command) IsTurn() bool { return c.Name == "compact" }

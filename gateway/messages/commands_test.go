@@ -59,6 +59,16 @@ func TestCommandsOfGoalsAreQueuedWhereTheyChangeOne(t *testing.T) {
 	}
 }
 
+// AI04: plan mode begins and ends between turns.
+func TestPlanIsQueued(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"/plan", "/plan on", "/plan off", "/plan a party"} {
+		if c, ok := messages.ParseCommand(text); !ok || c.Kind() != messages.Queued || !c.SwitchesPlan() || c.IsTurn() || c.StartsSession() {
+			t.Errorf("%s: %+v", text, c)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"/stop", "/ ", "/usr/bin", "/new  x\n y", "/\u212a", "\u00a0/a\u2028b", "/a\x00"} {
 		f.Add(s)

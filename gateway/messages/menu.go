@@ -13,6 +13,7 @@ func Menu() []MenuEntry {
 		{"compact", "summarise what was said, so that there is room for more; “compact undo” takes it back"},
 		{"model", "which model answers here, and which others you may choose"},
 		{"provider", "whose model answers here, and whose others you may choose"},
+		{"plan", "plan mode: I look and propose, but change nothing; the same command ends it"},
 		{"goal", "what we want to reach: says it, or with words behind it sets it"},
 		{"done", "the goal is reached"},
 		{"stop", "stop what I am doing, and drop what waits"},

@@ -145,6 +145,7 @@ type Session struct {
 	Unpriced int                   `json:"unpriced"`
 	Created  time.Time             `json:"created"`
 	Goal     string                `json:"goal,omitempty"` // active when its first turn began
+	Plan     bool                  `json:"plan,omitempty"` // it was in plan mode then
 }
 
 // Envelope is a message of the log.

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/conversations"
 	"parley/gateway/goals"
 	"parley/gateway/messages"
+	"parley/gateway/plans"
 	"parley/gateway/redaction"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -160,6 +161,10 @@ func (w *writer) writeSession(s sessions.Session) error {
 	if err != nil {
 		return err
 	}
+	mode, err := plans.Read(w.ctx, w.s.Store, s.ID, w.s.Now())
+	if err != nil {
+		return err
+	}
 	title := s.Title
 	if s.Parent == "" {
 		found, err := conversations.ReadTitle(w.ctx, w.s.Store, s.ID, w.s.Now())
@@ -171,7 +176,7 @@ func (w *writer) writeSession(s sessions.Session) error {
 	err = w.writeLine(Session{
 		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: title,
 		ToolCall: s.ToolCallID, Policy: s.Policy, Messages: s.Messages, Own: s.Own, Subtree: s.Subtree, Held: s.Held,
-		Unpriced: s.Unpriced, Created: s.CreatedAt, Goal: goal.AtStart,
+		Unpriced: s.Unpriced, Created: s.CreatedAt, Goal: goal.AtStart, Plan: mode.AtStart,
 	})
 	if err != nil {
 		return err

@@ -40,6 +40,9 @@ var _ files.Chat = chatFiles{}
 
 // sendTool returns the tool that sends files, for the turn of j.
 func (a *actor) sendTool(ctx context.Context, j *journal) (tools.Tool, error) {
+	if a.settings.Files == nil {
+		return nil, nil //nolint:nilnil // without files there is no tool, which is no error
+	}
 	sent := 0
 	if j.t.Steps > 0 {
 		ms, err := j.Messages(ctx)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,7 +22,7 @@ const FreshText = "A new conversation. I have forgotten what was said before."
 const presentText = "That is the present conversation."
 
 // runCommand carries out a command that changes which session the mailbox feeds, which model
-// answers, the session's title or its goal. What it does is one commit with its answer: a
+// answers, the session's title, its goal or its mode. What it does is one commit with its answer: a
 // process that dies before it has done nothing, and another that takes the message up decides
 // again.
 func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
@@ -33,6 +34,9 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 	}
 	if c.ChangesGoal() {
 		return a.changeGoal(e, msg, c)
+	}
+	if c.SwitchesPlan() {
+		return a.switchPlan(e, msg, c)
 	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
@@ -66,7 +70,7 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 			text += fmt.Sprintf(" The one before is kept as number %d.", n)
 		}
 	}
-	return a.answer(change, e.Seq, msg, text)
+	return a.answer(change, e.Seq, msg, text+a.planNote(cmp.Or(change.Fresh, change.Resume)))
 }
 
 // passUnreadable returns err, unless it is of a record that holds nothing that can be read:

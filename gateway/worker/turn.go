@@ -35,21 +35,17 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if !ok && !stop {
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
 	}
-	var system []llm.SystemBlock
-	if ag.Prompt != nil {
-		words := *ag.Prompt
-		words.Goal = j.promptGoal(a.ctx)
-		system = words.Full(ag.Tools, a.m.Key, t.OpenedAt)
+	plan := a.inPlanMode(a.ctx, t.Session)
+	if plan {
+		ag.Tools = ag.Tools.Plan()
 	}
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {
 		return false, fmt.Errorf("make the workspace: %w", err)
 	}
-	var send tools.Tool
-	if now.Files != nil {
-		if send, err = a.sendTool(a.ctx, j); err != nil {
-			return false, err
-		}
+	send, err := a.sendTool(a.ctx, j)
+	if err != nil {
+		return false, err
 	}
 	limited, cancelLimit := context.WithTimeoutCause(a.ctx, cmp.Or(now.TurnTimeout, w.Config.TurnTimeout), agent.ErrTurnTimeout)
 	defer cancelLimit()
@@ -75,22 +71,15 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		defer close(attended)
 		s.run(ctx)
 	}()
-	set := ag.Tools
-	if w.Subagents != nil && set != nil {
-		j.tree = w.Subagents.Tree(subagents.Root{
-			Turn: t, Key: a.m.Key, Fence: j.Fence, Workspace: workspace, Tools: set, Scopes: j.Scopes, Slot: &a.slot, Settings: now.Children,
-			MaxCost: ag.MaxCost, Spent: j.Spent, Observe: s.observeActivity,
-		})
-		set = j.tree.Tools()
-	}
-	if send != nil {
-		set = set.Bind(send)
-	}
+	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
+	if plan {
+		loop.Gate = tools.PlanGate(loop.Gate)
+	}
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
-		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: system, Tools: set,
+		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: j.systemMessage(a.ctx, ag, plan), Tools: set,
 		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 		Parameters: ag.Parameters, ToolTimeout: ag.ToolTimeout, ToolOutput: ag.ToolOutput,
 		Middleware: ag.Middleware, MaxCost: ag.MaxCost, MaxTurnTokens: ag.MaxTurnTokens,
@@ -131,6 +120,32 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
 	})
 	return a.adoptFinished(j)
+}
+
+// systemMessage returns what the turn's model is told before all messages; nil: nothing.
+func (j *journal) systemMessage(ctx context.Context, ag Agent, plan bool) []llm.SystemBlock {
+	if ag.Prompt == nil {
+		return nil
+	}
+	words := *ag.Prompt
+	words.Goal, words.Plan = j.promptGoal(ctx), plan
+	return words.Full(ag.Tools, j.a.m.Key, j.t.OpenedAt)
+}
+
+// bindTools returns the agent's tools as they act for the turn; root is what of its tree is not
+// known from the turn.
+func (a *actor) bindTools(j *journal, ag Agent, send tools.Tool, root subagents.Root) *tools.Set {
+	set := ag.Tools
+	if a.w.Subagents != nil && set != nil {
+		root.Turn, root.Key, root.Fence, root.Tools, root.Scopes, root.Slot = j.t, a.m.Key, j.Fence, set, j.Scopes, &a.slot
+		root.Settings, root.MaxCost, root.Spent = a.settings.Children, ag.MaxCost, j.Spent
+		j.tree = a.w.Subagents.Tree(root)
+		set = j.tree.Tools()
+	}
+	if send != nil {
+		set = set.Bind(send)
+	}
+	return set
 }
 
 // beginTurn starts what runs beside a turn that answers a message, and returns what one is to

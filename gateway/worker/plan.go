@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/messages"
+	"parley/gateway/plans"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// planOffText answers the command that ends plan mode.
+const planOffText = "Plan mode is over: from your next message on I may change things again."
+
+// switchPlan carries out /plan: without words it begins plan mode or ends it. (AI04)
+func (a *actor) switchPlan(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
+	before, err := plans.Read(a.ctx, a.w.Store, a.m.Session, a.w.Now())
+	if err = a.passUnreadable(err); err != nil {
+		return false, err
+	}
+	on := !before.On
+	switch strings.ToLower(c.Args) {
+	case "":
+	case "on":
+		on = true
+	case "off":
+		on = false
+	default:
+		return a.answer(change, e.Seq, msg, fmt.Sprintf("%s begins plan mode and ends it again; behind it stands nothing, or on or off. What you want goes into a message of its own.", a.typed("plan")))
+	}
+	s, err := a.w.Store.Session(a.ctx, a.m.Session)
+	if err != nil {
+		return false, fmt.Errorf("look at the session of a plan: %w", err)
+	}
+	r, err := before.Switch(on, s.Messages == 0).Record(a.m.Session, a.w.Now())
+	if err != nil {
+		return false, err
+	}
+	change.Records = []sessions.Record{r}
+	text := planOffText
+	if on {
+		text = fmt.Sprintf("Plan mode is on: from your next message on I look around and propose, but change nothing. %s ends it.", a.typed("plan"))
+	}
+	return a.answer(change, e.Seq, msg, text)
+}
+
+// inPlanMode reports whether a session is in plan mode. What cannot be read stops no turn, but
+// lets none change anything.
+func (a *owner) inPlanMode(ctx context.Context, id sessionkeys.SessionID) bool {
+	mode, err := plans.Read(ctx, a.w.Store, id, a.w.Now())
+	if err != nil {
+		a.w.Logger.Warn("plan mode unreadable, taken as on", "session", id, "key", a.m.Key, "error", err)
+	}
+	return mode.On
+}
+
+// planNote says, behind the answer to a command that leads to another session, what becomes of
+// plan mode by it.
+func (a *actor) planNote(to sessionkeys.SessionID) string {
+	was, is := a.inPlanMode(a.ctx, a.m.Session), a.inPlanMode(a.ctx, to)
+	switch {
+	case is:
+		return fmt.Sprintf(" Plan mode is on here: %s ends it.", a.typed("plan"))
+	case was:
+		return " Plan mode ended with the one before."
+	}
+	return ""
+}

@@ -109,3 +109,11 @@ func (w withoutSockets) ReadDir(name string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(w.FS, name)
 	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return !e.IsDir() && !e.Type().IsRegular() }), err
 }
+
+// AI04: a recording of now says that plan mode was on before anything was said.
+func TestAConversationInPlanModeReplaysTheSame(t *testing.T) {
+	t.Parallel()
+	if r := run(t, planned(t)); !r.Same() || r.Turns != 4 {
+		t.Error(said(t, r))
+	}
+}

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -42,7 +43,10 @@ func (w *Worker) logTurn(t sessions.Turn, key string, a Agent, out agent.Outcome
 		"steps", out.Steps, "tools", y.tools, "input_tokens", y.input, "output_tokens", y.output, "cost_usd", strings.TrimPrefix(cost.String(), "$"),
 		"duration", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
 	}
-	if out.Err != nil {
+	switch {
+	case errors.Is(out.Err, agent.ErrStopped): // somebody asked for it
+		said = "turn stopped"
+	case out.Err != nil:
 		level, said = slog.LevelWarn, "turn ended early"
 		about = append(about, "error", out.Err)
 	}

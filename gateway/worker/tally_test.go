@@ -54,7 +54,13 @@ func TestATurnIsOneLineOfTheLog(t *testing.T) {
 		r.wantAnswers(1, "re: hello")
 		r.say(1, "wait for ever")
 		r.wantAnswers(1, "re: hello", "This took too long, so I stopped.")
+		r.say(1, "wait x")
+		r.atGate("x")
+		r.say(1, "/stop")
 		r.idle()
+		if stopped := log.of(t, "turn stopped"); len(stopped) != 1 || stopped[0]["level"] != "INFO" || stopped[0]["outcome"] != "canceled" {
+			t.Errorf("of what a person stopped: %v", stopped)
+		}
 		answered, early := log.of(t, "turn finished"), log.of(t, "turn ended early")
 		if len(answered) != 1 || len(early) != 1 {
 			t.Fatalf("%d lines of answered turns, %d of others", len(answered), len(early))

@@ -3,11 +3,13 @@ package commands_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"parley/agent/pressure"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
@@ -185,6 +187,42 @@ func TestAnUnknownCommandIsAnsweredByTheOneThatWasPerhapsMeant(t *testing.T) {
 		got, err := d.Answer(t.Context(), by, messages.Command{Name: name})
 		if err != nil || got != want {
 			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// requirements AC04: the colours change at 70 and above 90 percent, and of an unknown window
+// nothing is said.
+func TestStatusShowsHowFullTheWindowIs(t *testing.T) {
+	t.Parallel()
+	d, s, k := desk(t)
+	me := sessions.Worker{Name: "w", Nonce: "n"}
+	if err := s.Heartbeat(t.Context(), me, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := s.Touch(t.Context(), sessions.Touch{Token: k.Token(), Key: k, Seq: 1, By: me, Take: true, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Open(t.Context(), m.Fence(), sessions.OpenTurn{
+		Turn:    sessions.Turn{ID: "t", Seq: 1, Channel: "tg", From: k.Address(), OpenedAt: now},
+		Message: transcript.Message{ID: "u", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: strings.Repeat("word", 5000)}}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	history, err := s.Messages(t.Context(), m.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := pressure.Measure(history, "", 0).Tokens
+	for percent, colour := range map[int64]string{1: "🟢", 69: "🟢", 70: "🟡", 90: "🟡", 91: "🔴", 100: "🔴"} {
+		d.Ladder = func(string, string) pressure.Ladder { return pressure.Ladder{Window: (100*tokens + percent - 1) / percent} }
+		contains(t, ask(t, d, k, "status"), fmt.Sprintf("Context: %s about ", colour), fmt.Sprintf("(%d %%)", percent))
+	}
+	for _, ladder := range []func(string, string) pressure.Ladder{nil, func(string, string) pressure.Ladder { return pressure.Ladder{} }} {
+		d.Ladder = ladder
+		if got := ask(t, d, k, "status"); strings.Contains(got, "Context") {
+			t.Errorf("of an unknown window it says %q", got)
 		}
 	}
 }

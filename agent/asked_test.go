@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,10 +12,12 @@ import (
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/tools"
+	"parley/transcript"
 )
 
 // Whatever a call asks, retried or the last of a turn, can be made again from
 // what was kept of it and the history.
+// (requirements B12, B20)
 func TestWhatWasKeptOfACallMakesItsRequestAgain(t *testing.T) {
 	t.Parallel()
 	again := calls(llmtest.Call{ID: "c", Name: "echo", Input: `{"text":"a"}`}, llmtest.Call{ID: "d", Name: "none"})
@@ -26,6 +29,16 @@ func TestWhatWasKeptOfACallMakesItsRequestAgain(t *testing.T) {
 	sent := r.model.Requests()
 	if len(sent) != len(r.journal.asked) || len(sent) != 4 {
 		t.Fatalf("%d requests were sent, %d kept", len(sent), len(r.journal.asked))
+	}
+	for _, q := range sent {
+		if !slices.Equal(q.System, r.turn.System) {
+			t.Errorf("a request has the system message %+v", q.System)
+		}
+	}
+	for _, m := range r.journal.messages {
+		if m.Role == transcript.System {
+			t.Errorf("a system message is stored: %+v", m)
+		}
 	}
 	for i, a := range r.journal.asked {
 		t.Run(fmt.Sprint("request ", i+1), func(t *testing.T) {

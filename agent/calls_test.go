@@ -42,6 +42,7 @@ func TestToolsOfAnAgentWithoutToolsAreUnknown(t *testing.T) {
 }
 
 // TX33, S6.2
+// (requirements F07, F10)
 func TestArgumentsThatDoNotFitAreExplainedAndTheToolDoesNotRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ input, args, want string }{
@@ -120,7 +121,7 @@ func gate(verdicts map[string]tools.Verdict) tools.Gate {
 	return func(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) { return verdicts[c.ID], nil }
 }
 
-// TX36
+// TX36, F28, F29
 func TestADeniedCallIsToldToTheModelAndTheTurnGoesOn(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int64

@@ -19,6 +19,7 @@ import (
 	"parley/transcript"
 )
 
+// requirements TS05, L01, L02, L04, L05, L09, L11, AH02
 func TestS5_5_AStopInTheMiddleOfTheStreamEndsTheTurnCleanly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -74,6 +75,7 @@ func TestACallGivenUpBeforeItsAnswerBeganMayHaveCostSomething(t *testing.T) {
 	}
 }
 
+// requirements TS08, L02, L04, L08
 func TestS5_8_AStopReachesTheRunningTool(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -122,7 +124,7 @@ func TestACallThatWasAllowedTooLateDoesNotRun(t *testing.T) {
 	}
 }
 
-// TX02
+// TX02, L06
 func TestAStopAfterCallKOfNLeavesNResults(t *testing.T) {
 	t.Parallel()
 	const n = 4
@@ -271,6 +273,7 @@ func TestAnAnswerThatCameWholeIsDeliveredAlthoughTimeRanOut(t *testing.T) {
 	}
 }
 
+// requirements L12
 func TestTheLastCommitOfAStoppedTurnHasLittleTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

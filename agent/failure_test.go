@@ -26,7 +26,7 @@ var always = retry(func(int, time.Duration, error) (time.Duration, bool) { retur
 
 func busy() llmtest.Turn { return llmtest.Turn{llmtest.Fail{Kind: llm.Overloaded, Status: 529}} }
 
-// TX16
+// TX16, M02, X03
 func TestAFailedCallIsTriedAgainAndEachAttemptIsOneRow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil, llmtest.Turn{llmtest.Fail{Kind: llm.RateLimited, Status: 429, RetryAfter: 3 * time.Second}}, busy(), text("at last"))
@@ -81,6 +81,7 @@ func TestAnAnswerThatWasSeenIsNeverAskedForAgain(t *testing.T) {
 	}
 }
 
+// requirements AH01, AH04, B08
 func TestAFailureForGoodIsToldInAPlainSentence(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -16,6 +16,7 @@ import (
 	"parley/transcript"
 )
 
+// requirements TS01
 func TestS5_1_ATextAnswerEndsTheTurnAfterOneCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil, text("hi"))
@@ -34,6 +35,7 @@ func TestS5_1_ATextAnswerEndsTheTurnAfterOneCall(t *testing.T) {
 	}
 }
 
+// requirements TS02, B01, S01
 func TestS5_2_AToolsResultGoesBackToTheModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)),
@@ -48,6 +50,7 @@ func TestS5_2_AToolsResultGoesBackToTheModel(t *testing.T) {
 	}
 }
 
+// requirements TS03, B04, D06, F14, F15, F17
 func TestS5_3_AllResultsOfABatchGoBackTogetherAndInOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)),
@@ -69,6 +72,7 @@ func TestS5_3_AllResultsOfABatchGoBackTogetherAndInOrder(t *testing.T) {
 	}
 }
 
+// requirements TS04, F11, F12
 func TestS5_4_AToolsErrorIsAnAnswerForTheModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setOf(t, tool(t, "fail", tools.Read, broken)),
@@ -81,6 +85,7 @@ func TestS5_4_AToolsErrorIsAnAnswerForTheModel(t *testing.T) {
 	}
 }
 
+// requirements TS06
 func TestS5_6_TheLoopGoesOnUntilThereIsOnlyText(t *testing.T) {
 	t.Parallel()
 	var turns []llmtest.Turn
@@ -93,7 +98,7 @@ func TestS5_6_TheLoopGoesOnUntilThereIsOnlyText(t *testing.T) {
 	}
 }
 
-// TX35, C05
+// TX35, C05, TS07, C03, C04
 func TestS5_7_ATurnThatUsedItsStepsIsWrappedUpWithoutTools(t *testing.T) {
 	t.Parallel()
 	again := calls(llmtest.Call{ID: "c", Name: "echo"})
@@ -148,6 +153,7 @@ func TestAnAnswerOnTheLastStepIsAnOrdinaryAnswer(t *testing.T) {
 	}
 }
 
+// requirements C01, C02
 func TestTwentyStepsAreTheDefault(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo)))
@@ -162,7 +168,7 @@ func TestTwentyStepsAreTheDefault(t *testing.T) {
 	}
 }
 
-// TX32, W01, B09
+// TX32, W01, B09, E05, F13, W02
 func TestEventsComeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Read, echo), tool(t, "fail", tools.Read, broken)),
@@ -202,6 +208,7 @@ func TestEventsComeInTheirOrder(t *testing.T) {
 	}
 }
 
+// requirements B13
 func TestALoopNeedsNobodyToListen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil, text("hi"))
@@ -210,6 +217,7 @@ func TestALoopNeedsNobodyToListen(t *testing.T) {
 	}
 }
 
+// requirements B07
 func TestHowAnAnswerEndedIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

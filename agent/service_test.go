@@ -13,6 +13,7 @@ import (
 )
 
 // TX09, A02-A04, L10
+// (requirements AH02)
 func TestASessionHasOnePlace(t *testing.T) {
 	t.Parallel()
 	var s agent.Registry
@@ -53,7 +54,7 @@ func TestASessionHasOnePlace(t *testing.T) {
 	next()
 }
 
-// TX18
+// TX18, AH05, B25
 func TestAPanicFreesThePlace(t *testing.T) {
 	t.Parallel()
 	var s agent.Registry

@@ -88,6 +88,7 @@ func sendFiles(t *testing.T, env *gatewaytest.Env, n gatewaytest.Network, text s
 
 // A person sends a file with a question; the model is told where it lies, and reads
 // it. What was recorded of it replays the same, without the network.
+// (requirements S07)
 func TestAFileOfAMessageIsRead(t *testing.T) {
 	t.Parallel()
 	for _, n := range gatewaytest.AllNetworks() {
@@ -347,6 +348,7 @@ func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 // firstday A1: a picture that somebody sends is shown to a model that sees, by each
 // network and in each protocol, also in the questions behind it and after a restart;
 // and what was recorded replays the same, without the picture.
+// (requirements D11, S07)
 func TestAPictureIsShownToTheModel(t *testing.T) {
 	t.Parallel()
 	picture := "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels ", 100)

@@ -28,6 +28,7 @@ func quickly(c *settings.Config) {
 
 // Whatever the model server does, the person is told in a plain sentence, the
 // next question is answered, and nothing else is disturbed.
+// (requirements AH04)
 func TestAModelThatFailsIsToldAndTheNextQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]model.Fault{

@@ -9,6 +9,7 @@ import (
 )
 
 // The whole gateway in a second: read this test to see what parley does.
+// (requirements B01)
 func TestTheWholeHouse(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0)})

@@ -21,6 +21,7 @@ func why(ctx context.Context, p *model.Prompt) model.Answer {
 
 // requirements D05, L07, T05: what of an answer a person has seen stays in the chat and in
 // the history, and the model is told that it was not finished.
+// (requirements AH05)
 func TestTheModelKnowsWhatItHadHalfSaid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -135,6 +135,7 @@ func TestAReloadHoldsFromTheNextTurnOn(t *testing.T) {
 
 // requirements B15, TX19: what waited in the queue is taken before what came later, and each
 // turn by the configuration of its beginning.
+// (requirements B16)
 func TestAReloadComesBetweenTheQueueAndWhatComesLater(t *testing.T) {
 	t.Parallel()
 	l := &looksFirst{waiting: make(chan struct{}), held: make(chan struct{})}

@@ -24,6 +24,7 @@ func recordingOf(t *testing.T, gw *gatewaytest.Running, id string) []byte {
 
 // I11: a canary in every place that a secret can get to is in no line of an
 // export, and the rest is there to the last row.
+// (requirements B12)
 func TestAnExportHoldsAllOfATreeAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	canary := "sk-canary-\"<&>-0123456789"

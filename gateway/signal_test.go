@@ -60,6 +60,7 @@ func TestSignalAnswersAMentionAndAQuoteByQuotingIt(t *testing.T) {
 	}
 }
 
+// requirements D10
 func TestSignalShowsThatTheBotWritesAndStops(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}, Brain: long})

@@ -153,6 +153,7 @@ func long(context.Context, *model.Prompt) model.Answer {
 // firstday S2, S5: in a thread of a direct message an answer streams; in a channel,
 // where one person alone would see that, it grows by edits. Either way people see that
 // the bot works, and do not when it has stopped.
+// (requirements D07, D10)
 func TestSlackShowsThatTheBotIsAtWorkAndHowTheAnswerGrows(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Slack}, Brain: long})

@@ -81,6 +81,7 @@ func TestAQuestionIsHandedToTwoSubAgentsAtOnce(t *testing.T) {
 
 // TX14, U05: a child is shown a few tools that read, and a short prompt of its
 // own.
+// (requirements F06)
 func TestAChildSeesALittleOfWhatItsParentSees(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: spawning(func(context.Context) {})})

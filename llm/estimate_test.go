@@ -15,6 +15,7 @@ func user(parts ...transcript.Part) transcript.Message {
 	return transcript.Message{Role: transcript.User, Parts: parts}
 }
 
+// requirements M03
 func TestEstimateIsCharactersAndSixteenForEachMessageOverFour(t *testing.T) { // TX04
 	t.Parallel()
 	text := func(s string) transcript.Part { return transcript.Text{Text: s} }

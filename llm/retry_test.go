@@ -16,6 +16,7 @@ func failed(kind llm.Kind, status int) *llm.Error {
 
 func middle() float64 { return 0.5 }
 
+// requirements X02
 func TestOnlyFailuresThatMayPassAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -94,6 +95,7 @@ func TestWaitsDoubleUpToTheCapAndStayInsideTheWindow(t *testing.T) { // TX16
 	}
 }
 
+// requirements X01
 func TestJitterIsTwentyPercentEitherWayAndNeverAboveTheCap(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -135,6 +137,7 @@ func TestRetryAfterIsObeyedUpToTheCap(t *testing.T) { // TX16
 }
 
 // TX16, as a caller does it: 429, then 529, then an answer; and without end.
+// (requirements X01, X03)
 func TestACallerGetsThroughOrGivesUp(t *testing.T) {
 	t.Parallel()
 	run := func(r llm.Retry, outcomes ...error) (calls int, waited time.Duration, last error) {

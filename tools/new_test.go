@@ -61,6 +61,7 @@ func check(s *tools.Set, name, raw string) (tools.Arguments, error) {
 	return a, s.Check(name, a)
 }
 
+// requirements F01, F02
 func TestTheSchemaComesFromTheStruct(t *testing.T) {
 	t.Parallel()
 	var s struct {
@@ -93,6 +94,7 @@ func TestTheSchemaComesFromTheStruct(t *testing.T) {
 	}
 }
 
+// requirements TS09
 func TestS6_1_ValidArgumentsExecute(t *testing.T) {
 	t.Parallel()
 	set := mustSet(t, mustNew(t, "grep", nil, echo[grep]))
@@ -152,6 +154,7 @@ func TestACallPastTheSetIsCheckedAllTheSame(t *testing.T) {
 	}
 }
 
+// requirements F04
 func TestTheCategoryMayDependOnTheArguments(t *testing.T) {
 	t.Parallel()
 	tool := mustNew(t, "grep", func(g grep) tools.Category {

@@ -15,6 +15,7 @@ import (
 
 var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+// requirements F20
 func TestPartsAreStoredAsTypeAndData(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -198,6 +199,7 @@ func TestWhatIsNoPartIsRefused(t *testing.T) {
 	}
 }
 
+// requirements B07
 func TestWordsAndCallsAreReadFromTheParts(t *testing.T) {
 	t.Parallel()
 	m := Message{Role: Assistant, Parts: []Part{

@@ -293,6 +293,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
+// requirements M04
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	measure := func(c *conversation) int64 { return pressure.Measure(c.messages, model, 500).Tokens }
@@ -447,6 +448,7 @@ func TestViewSaysThatAnAnswerWasNotFinished(t *testing.T) {
 
 // TestViewsOfRandomHistories is requirements TX22: whatever was summarised, cut and undone, in
 // a view each result has its call and each call its result, and it only grows at its end.
+// (requirements N09, N10, N11)
 func TestViewsOfRandomHistories(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

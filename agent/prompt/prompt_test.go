@@ -101,6 +101,7 @@ func TestTheWholeSystemMessage(t *testing.T) {
 }
 
 // Providers cache a prefix byte for byte.
+// (requirements B19)
 func TestTheStableBlockIsTheSameInEveryConversationAtEveryTime(t *testing.T) {
 	t.Parallel()
 	for _, a := range []prompt.Agent{{}, {Prompt: "  some\nlines \n"}, everything} {

@@ -256,6 +256,7 @@ func TestAnIdMayBeShortAndNeverHostile(t *testing.T) {
 	}
 }
 
+// requirements M01, M02
 func TestUsageIsTheLedgerWhateverItIsSummedUpBy(t *testing.T) {
 	t.Parallel()
 	gw, ask := newEnv(t, gatewaytest.Options{Brain: model.Demo(0)})

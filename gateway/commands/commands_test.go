@@ -65,6 +65,7 @@ func contains(t *testing.T, text string, words ...string) {
 	}
 }
 
+// requirements AI07
 func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	d, s, k := desk(t)
@@ -216,7 +217,9 @@ func TestStatusShowsHowFullTheWindowIs(t *testing.T) {
 	}
 	tokens := pressure.Measure(history, "", 0).Tokens
 	for percent, colour := range map[int64]string{1: "🟢", 69: "🟢", 70: "🟡", 90: "🟡", 91: "🔴", 100: "🔴"} {
-		d.Ladder = func(string, string) pressure.Ladder { return pressure.Ladder{Window: (100*tokens + percent - 1) / percent} }
+		d.Ladder = func(string, string) pressure.Ladder {
+			return pressure.Ladder{Window: (100*tokens + percent - 1) / percent}
+		}
 		contains(t, ask(t, d, k, "status"), fmt.Sprintf("Context: %s about ", colour), fmt.Sprintf("(%d %%)", percent))
 	}
 	for _, ladder := range []func(string, string) pressure.Ladder{nil, func(string, string) pressure.Ladder { return pressure.Ladder{} }} {

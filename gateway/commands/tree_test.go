@@ -144,6 +144,7 @@ func dollars(t *testing.T, text string) costs.Amount {
 	return a
 }
 
+// requirements AI10
 func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 	t.Parallel()
 	d, s, k := desk(t)

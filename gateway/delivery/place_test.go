@@ -80,6 +80,7 @@ func TestWhatIsQueuedForAClosedChatIsDroppedAtOnce(t *testing.T) {
 	}
 }
 
+// requirements AH03
 func TestAClosedChatStopsWhatRunsThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

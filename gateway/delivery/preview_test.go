@@ -18,6 +18,7 @@ import (
 	"parley/transcript"
 )
 
+// requirements B25, D07
 func TestAPreviewGrowsAndBecomesTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

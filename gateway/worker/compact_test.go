@@ -162,7 +162,7 @@ func TestCompact(t *testing.T) {
 			}
 		})
 	})
-	t.Run("requirements A05, TX11: ends when a person says stop, and leaves the conversation usable", func(t *testing.T) {
+	t.Run("requirements A05, N05, TX11: ends when a person says stop, and leaves the conversation usable", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
@@ -199,7 +199,7 @@ func TestCompact(t *testing.T) {
 			}
 		})
 	})
-	t.Run("requirements A05, TX10: the summary stands on the user's side, in place of what it sums up", func(t *testing.T) {
+	t.Run("requirements A05, B14, N06, TX10: the summary stands on the user's side, in place of what it sums up", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)

@@ -13,6 +13,7 @@ import (
 	"parley/transcript"
 )
 
+// requirements A02, L01
 func TestStopEndsWhatRunsDropsWhatWaitsAndSaysHowMuch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

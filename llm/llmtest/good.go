@@ -16,6 +16,7 @@ import (
 	"parley/transcript"
 )
 
+// requirements D01, D02, D04
 func testGoodAnswers(t *testing.T, a Adapter) {
 	t.Run("text arrives piece by piece and then whole, with its usage", func(t *testing.T) {
 		t.Parallel()

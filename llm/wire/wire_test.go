@@ -48,6 +48,7 @@ func TestRetryAfterIsReadInEveryForm(t *testing.T) {
 	}
 }
 
+// requirements AH06
 func TestAnErrorIsWhatItsNameSaysThenItsSentenceThenItsStatus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"parley/transcript"
 )
 
+// requirements S03, S08
 func messages(t *testing.T, open opener) {
 	cases{
 		"two sessions may have messages of one id": func(h *fixture) {

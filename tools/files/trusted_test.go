@@ -26,6 +26,7 @@ func category(t testing.TB, c files.Config, tool, workspace, path string) tools.
 	return lookup(t, c, tool).Category(tools.Call{Name: tool, Arguments: raw, Workspace: workspace})
 }
 
+// requirements F04
 func TestAPersonDecidesAboutWhatSomethingElseTrusts(t *testing.T) {
 	t.Parallel()
 	const ws = "/srv/.config/.git/ws" // its own place does not count

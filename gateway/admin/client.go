@@ -215,8 +215,13 @@ func readError(resp *http.Response) error {
 
 func decodeError(resp *http.Response, body []byte) error {
 	e := &Error{Status: resp.StatusCode}
-	if json.Unmarshal(body, e) != nil || e.Message == "" {
-		e.Kind, e.Message = Failed, "the gateway answered "+resp.Status
+	if json.Unmarshal(body, e) == nil && e.Message != "" {
+		return e
+	}
+	e.Kind, e.Message = Failed, "the gateway answered "+resp.Status
+	if c := resp.StatusCode; c == http.StatusNotFound || c == http.StatusMethodNotAllowed { // by its router, before any code of ours
+		e.Kind = NotFound
+		e.Message = fmt.Sprintf("the gateway does not know %s %s: is it as new as this program?", resp.Request.Method, resp.Request.URL.Path)
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -290,6 +291,33 @@ func TestWhatTheGatewayDoesNotKnowIsSaid(t *testing.T) {
 		e, ok := errors.AsType[*Error](err)
 		if !ok || string(e.Kind)+": "+e.Message != want {
 			t.Errorf("%s: %v", ask, err)
+		}
+	}
+}
+
+// oldGateway answers as net/http does before any code of ours.
+type oldGateway struct{ status int }
+
+func (g oldGateway) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	http.Error(w, http.StatusText(g.status), g.status)
+	resp := w.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+func TestAGatewayThatIsOlderThanTheCommandIsNamedAsTheReason(t *testing.T) {
+	t.Parallel()
+	c := NewClient("admin.sock")
+	for status, want := range map[int]string{
+		http.StatusMethodNotAllowed:    "not_found: the gateway does not know POST /v1/sessions/import: is it as new as this program?",
+		http.StatusNotFound:            "not_found: the gateway does not know POST /v1/sessions/import: is it as new as this program?",
+		http.StatusInternalServerError: "failed: the gateway answered 500 Internal Server Error",
+	} {
+		c.http.Transport = oldGateway{status}
+		_, err := c.Import(t.Context(), strings.NewReader("{}"), "")
+		if e, ok := errors.AsType[*Error](err); !ok || string(e.Kind)+": "+e.Message != want {
+			t.Errorf("%d: %v", status, err)
 		}
 	}
 }

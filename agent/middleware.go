@@ -267,7 +267,7 @@ func (r *run) beforeStep(ctx context.Context, history []transcript.Message) (act
 	if end, err = r.endUnavailable(ctx); end != nil || err != nil {
 		return false, end, err
 	}
-	failed := v.Plan.Action == pressure.Summarise && endsWithoutSummary(history)
+	failed := v.Plan.Action == pressure.Summarise && pressure.SummaryJustFailed(history)
 	if v.Action == Compact && !failed {
 		if acted, end, err = r.follow(ctx, history, v.Plan); acted || end != nil || err != nil {
 			return acted, end, err
@@ -275,14 +275,4 @@ func (r *run) beforeStep(ctx context.Context, history []transcript.Message) (act
 	}
 	acted, err = r.join(ctx, history)
 	return acted, nil, err
-}
-
-// endsWithoutSummary reports whether the last thing that happened is that a summary failed:
-// the same request would fail again.
-func endsWithoutSummary(history []transcript.Message) bool {
-	if len(history) == 0 {
-		return false
-	}
-	o, ok := history[len(history)-1].Overlay()
-	return ok && o.Kind == transcript.NoSummary
 }

@@ -74,14 +74,12 @@ func (l Ladder) Next(history []transcript.Message, turn string, tokens, system i
 func (l Ladder) Overflow(history []transcript.Message, turn string, tokens, system int64) Plan {
 	p := Plan{Action: GiveUp, Tokens: max(tokens, l.Window)}
 	keep := keepOverflow
-	if n := len(history); n > 0 {
-		o, ok := history[n-1].Overlay()
-		switch {
-		case ok && o.Kind == transcript.NoSummary:
-			return p
-		case ok && o.Kind == transcript.Summarised:
-			keep = 0
-		}
+	switch newestOverlay(history).Kind {
+	case transcript.NoSummary:
+		return p
+	case transcript.Summarised:
+		keep = 0
+	default:
 	}
 	if o, ok := l.planSummary(history, turn, p.Tokens, system, keep); ok {
 		p.Action, p.Overlay, p.Overlay.Trigger = Summarise, o, TriggerOverflow
@@ -124,16 +122,28 @@ func (l Ladder) planTrim(history []transcript.Message, tokens int64, keep float6
 	}, true
 }
 
+// SummaryJustFailed reports whether the newest message says that a summary failed: the same
+// request would fail again.
+func SummaryJustFailed(history []transcript.Message) bool {
+	return newestOverlay(history).Kind == transcript.NoSummary
+}
+
+// newestOverlay returns what the newest message changes of the view; the zero value: nothing.
+func newestOverlay(history []transcript.Message) (o transcript.Overlay) {
+	if n := len(history); n > 0 {
+		o, _ = history[n-1].Overlay()
+	}
+	return o
+}
+
 // waits reports whether the last summary failed, or left more than the target, and little
 // was said since. From l.Hard on, where no request is made without a summary, the next one
 // waits only until anything was said: the same request would fail again, and be paid again.
 func (l Ladder) waits(history []transcript.Message, tokens int64) bool {
-	left := int64(-1)
-	if n := len(history); n > 0 {
-		if o, _ := history[n-1].Overlay(); o.Kind == transcript.NoSummary {
-			return true
-		}
+	if SummaryJustFailed(history) {
+		return true
 	}
+	left := int64(-1)
 	for _, m := range history {
 		switch o, _ := m.Overlay(); o.Kind {
 		case transcript.Summarised:

@@ -78,3 +78,42 @@ func TestAnAgentHasTheMiddlewareOfItsConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// requirements TS07, TX35, C01-C05: a model that calls tools without end is asked for last words
+// after as many calls as its agent has; where it has none, the chat gets the fixed text. The
+// history has what was done, and not the request for last words.
+func TestAModelWithoutEndIsAskedForLastWords(t *testing.T) {
+	t.Parallel()
+	for last, want := range map[string]string{"as far as I got": "as far as I got", "": "Stopped: maximum iteration limit reached."} {
+		env := gatewaytest.Open(t, gatewaytest.Options{
+			Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+				look := model.Use("list_directory", map[string]string{"path": "."})
+				switch {
+				case strings.Contains(p.LastText(), "and now?"):
+					return model.Reply(model.Say("fine"))
+				case p.Choice.Mode == model.ChoiceNone && last != "":
+					return model.Reply(model.Say(last))
+				}
+				return model.Reply(look)
+			},
+			Change: func(c *settings.Config) {
+				a := c.Agents["main"]
+				a.MaxIterations = 2
+				c.Agents["main"] = a
+			},
+		})
+		gw := env.Start()
+		if got := gw.Ask(gatewaytest.Ann, "look"); got != want {
+			t.Errorf("Ann was told %q, want %q", got, want)
+		}
+		gw.Ask(gatewaytest.Ann, "and now?")
+		requests := env.Model.Requests()
+		if len(requests) != 4 {
+			t.Fatalf("%d requests", len(requests))
+		}
+		third, fourth := string(requests[2].Body), string(requests[3].Body)
+		if !strings.Contains(third, `"tool_choice":{"type":"none"}`) || strings.Count(fourth, `"tool_use"`) != 2 || strings.Contains(fourth, `"tool_choice"`) {
+			t.Errorf("last words are asked for with %s, and the next turn's first request is %s", third, fourth)
+		}
+	}
+}

@@ -106,8 +106,9 @@ func TestInPlanModeNothingIsChanged(t *testing.T) {
 	ask("hello", "re: hello")
 	offered(false, 1)
 	ask("/resume 1", "Plan mode is on here: /plan ends it.")
-	ask("/plan ON", "Plan mode is on")
+	ask("/plan ON", "Plan mode is on already.")
 	ask("/plan", "Plan mode is over: from your next message on I may change things again.")
+	ask("/plan off", "Plan mode is not on.")
 	if got := gw.Ask(gatewaytest.Ann, "/status"); strings.Contains(got, "Plan") {
 		t.Errorf("/status says %q", got)
 	}

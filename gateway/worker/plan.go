@@ -13,14 +13,18 @@ import (
 	"parley/sessions"
 )
 
-// planOffText answers the command that ends plan mode.
-const planOffText = "Plan mode is over: from your next message on I may change things again."
+// Answers to /plan.
+const (
+	planOffText   = "Plan mode is over: from your next message on I may change things again."
+	planIsOffText = "Plan mode is not on."
+	planIsOnText  = "Plan mode is on already."
+)
 
 // switchPlan carries out /plan: without words it begins plan mode or ends it. (AI04)
 func (a *actor) switchPlan(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
-	before, err := plans.Read(a.ctx, a.w.Store, a.m.Session, a.w.Now())
-	if err = a.passUnreadable(err); err != nil {
+	before, unread := plans.Read(a.ctx, a.w.Store, a.m.Session, a.w.Now())
+	if err := a.passUnreadable(unread); err != nil {
 		return false, err
 	}
 	on := !before.On
@@ -32,6 +36,13 @@ func (a *actor) switchPlan(e broker.Envelope, msg channels.Message, c messages.C
 		on = false
 	default:
 		return a.answer(change, e.Seq, msg, fmt.Sprintf("%s begins plan mode and ends it again; behind it stands nothing, or on or off. What you want goes into a message of its own.", a.typed("plan")))
+	}
+	switch {
+	case on != before.On || unread != nil:
+	case on:
+		return a.answer(change, e.Seq, msg, planIsOnText)
+	default:
+		return a.answer(change, e.Seq, msg, planIsOffText)
 	}
 	s, err := a.w.Store.Session(a.ctx, a.m.Session)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	// Roots for machines that have none, such as an empty container. Where the
 	// system has its own, those hold.
 	_ "golang.org/x/crypto/x509roots/fallback"
+
+	"parley/tools/sandbox"
 )
 
 // Exit statuses. 69 and 78 are EX_UNAVAILABLE and EX_CONFIG of sysexits.h; on
@@ -45,6 +47,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
+	sandbox.Main() // this program is also what builds walls around the programs that tools run
 	os.Exit(run(os.Args[1:], program{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.LookupEnv}))
 }
 

@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"parley/tools/sandbox"
 )
 
 // The commands are run as processes of their own, by this very binary.
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	testscript.Main(m, map[string]func(){"parley": main})
 }
 

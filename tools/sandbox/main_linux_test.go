@@ -1,0 +1,240 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests run in several worlds: as who ran them, as an ordinary user, and with
+// features of the kernel taken away. A world is this test binary again, with these
+// variables; see TestWorlds.
+const (
+	worldEnv  = "SANDBOX_TEST_WORLD"  // what to take away: words of landlock, namespaces
+	levelEnv  = "SANDBOX_TEST_LEVEL"  // the level that must be found
+	canaryEnv = "SANDBOX_TEST_CANARY" // a secret of the gateway
+	aloneEnv  = "SANDBOX_TEST_ALONE"  // the workspace of a gateway that is killed
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	if err := takeAway(os.Getenv(worldEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	if ws := os.Getenv(aloneEnv); ws != "" {
+		runAlone(ws)
+	}
+	os.Exit(m.Run())
+}
+
+func takeAway(what string) error {
+	var err error
+	for word := range strings.FieldsSeq(what) {
+		switch word {
+		case "landlock":
+			err = errors.Join(err, hideLandlock())
+		case "namespaces":
+			err = errors.Join(err, os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0o600))
+		}
+	}
+	return err
+}
+
+// hideLandlock is a kernel without Landlock, for this process and all below it.
+func hideLandlock() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	p := assemble([]refusal{{nr: unix.SYS_LANDLOCK_CREATE_RULESET, err: unix.ENOSYS}})
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
+	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+var opened = sync.OnceValues(func() (*Sandbox, error) {
+	return Open(context.Background(), Config{Getenv: os.LookupEnv})
+})
+
+// walled is the sandbox of this world. Its level is what the machine allows; a world in
+// which it is known says so. Tests of running do not skip at a level without walls: it
+// must refuse.
+func walled(t *testing.T) *Sandbox {
+	t.Helper()
+	s, err := opened()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := os.Getenv(levelEnv); want != "" && Level(want) != s.Level() {
+		t.Fatalf("level %s, not %s: %q", s.Level(), want, s.Reasons())
+	}
+	if s.Level() == LevelD {
+		_, err := s.Run(t.Context(), Command{Args: []string{"true"}, Workspace: t.TempDir()})
+		if !errors.Is(err, ErrNoWalls) || len(s.Reasons()) == 0 {
+			t.Fatalf("at level D it answers %v, with the reasons %q", err, s.Reasons())
+		}
+		t.Skipf("level D, which refuses: %q", s.Reasons())
+	}
+	t.Logf("level %s %q", s.Level(), s.Reasons())
+	return s
+}
+
+// with is the sandbox of this world with other limits.
+func with(s *Sandbox, change func(*Config)) *Sandbox {
+	other := *s
+	change(&other.config)
+	return &other
+}
+
+// bound is what only a hang reaches.
+const bound = 2 * time.Minute
+
+// sh runs a script of bash and returns what it writes.
+func sh(t *testing.T, s *Sandbox, script string, change ...func(*Command)) (Result, string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, errors.New("it hangs"))
+	defer cancel()
+	var out bytes.Buffer
+	c := Command{Args: []string{"bash", "-c", script}, Workspace: t.TempDir(), Stdout: &out, Stderr: &out}
+	for _, f := range change {
+		f(&c)
+	}
+	res, err := s.Run(ctx, c)
+	return res, out.String(), err
+}
+
+// TestWorlds runs the tests of this package again where less is possible, and with the
+// user that a gateway should have.
+func TestWorlds(t *testing.T) {
+	if os.Getenv(worldEnv) != "" {
+		t.Skip("this is one")
+	}
+	s, err := opened()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, version := s.Level(), landlockVersion()
+	without := LevelD // no namespaces
+	if version >= signalsScoped {
+		without = LevelB
+	}
+	unlocked := LevelD // no Landlock
+	if base == LevelA || base == LevelC {
+		unlocked = LevelC
+	}
+	for name, w := range map[string]struct {
+		away string
+		want Level
+	}{
+		"an ordinary user":          {"nothing", base},
+		"a kernel without Landlock": {"landlock", unlocked},
+		"a kernel of no namespaces": {"namespaces", without},
+		"a kernel that has neither": {"landlock namespaces", LevelD},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := inWorld(t, w.away, w.want)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			ran := "--- PASS: TestLevel"
+			if w.want == LevelD {
+				ran = "--- SKIP: TestLevel" // once it has refused
+			}
+			if !strings.Contains(out, ran) {
+				t.Fatalf("the tests of this world did not run:\n%s", out)
+			}
+			t.Logf("level %s", w.want)
+		})
+	}
+}
+
+// inWorld runs all tests in another world.
+func inWorld(t *testing.T, away string, want Level) (string, error) {
+	t.Helper()
+	dir, self := reachable(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	which := "^(TestLevel|TestEscapes|TestOpen|TestEnvironment|TestNoSecretOfTheGatewayIsInSight|TestProgramsAreNotRoot|TestFilesOfTheWorkspaceBelongToTheGateway|TestNothingSurvives)$"
+	if os.Getenv("PARLEY_LONG") != "" {
+		which = "."
+	}
+	cmd := exec.CommandContext(ctx, self, "-test.v", "-test.run="+which)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), worldEnv+"="+away, levelEnv+"="+string(want), canaryEnv+"=canary-of-the-gateway", "TMPDIR="+dir, "HOME="+dir, "USER=somebody")
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	uid := os.Geteuid()
+	if uid == 0 {
+		uid = 65534
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
+	}
+	if strings.Contains(away, "namespaces") && (walledLevel() == LevelA || walledLevel() == LevelC) {
+		// Its limit of namespaces is set from inside a namespace. There, the user is called
+		// root, and is none.
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: max(uid, 0), Size: 1}}
+		cmd.SysProcAttr.Credential = &syscall.Credential{NoSetGroups: true}
+		if os.Geteuid() != 0 {
+			cmd.SysProcAttr.GidMappings[0].HostID = os.Getegid()
+		}
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func walledLevel() Level {
+	s, err := opened()
+	if err != nil {
+		return LevelD
+	}
+	return s.Level()
+}
+
+// reachable is a folder that an ordinary user has, with this binary.
+func reachable(t *testing.T) (dir, self string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "parley-world-") //nolint:usetesting // a test's own folder is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self = filepath.Join(dir, filepath.Base(exe))
+	if err := exec.CommandContext(t.Context(), "cp", exe, self).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, self
+}

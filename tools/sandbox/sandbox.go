@@ -1,0 +1,153 @@
+// Package sandbox runs a program so that it can break nothing outside of one folder: no
+// file beside its workspace, no network, no other process, no secret of the gateway.
+//
+// A run has two processes of this very binary's making:
+//
+//	gateway ── helper ── program
+//	           builds the walls, waits, reports
+//
+// The helper is this binary again ([Main] must stand first in its main function). It
+// starts as the first process of new user, mount, pid, network, ipc and uts namespaces,
+// builds a root folder that has nothing but system programs and the workspace, takes
+// every right from one of its threads, and starts the program from there. When the
+// program ends, the helper ends, and the kernel ends whatever else the program started.
+//
+// Which walls a machine can build is its [Level]. [Open] finds out by trying to break
+// out of them. See docs/decisions/0077.
+//
+// There is no network inside, and no way to ask for one yet.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Level is how much of a wall this machine can build.
+type Level string
+
+// The levels, strongest first.
+const (
+	// LevelA has all walls: namespaces, Landlock and seccomp.
+	LevelA Level = "A"
+	// LevelB has no namespaces: Landlock and seccomp alone. A program sees that files
+	// outside exist and how big they are, may not change modes, owners or times of files
+	// by their names, and finds no /proc. Its private folder for temporary files has no
+	// limit of size.
+	LevelB Level = "B"
+	// LevelC has namespaces and seccomp, but no Landlock behind them.
+	LevelC Level = "C"
+	// LevelD has no walls. [Sandbox.Run] refuses, unless the operator has said
+	// [ModeUnsafeHost].
+	LevelD Level = "D"
+)
+
+// Workspace is where the workspace is for a program at the levels A and C; see
+// [Sandbox.Inside].
+const Workspace = "/workspace"
+
+var (
+	// ErrNoWalls is returned by Run at level D: this machine cannot build walls, and the
+	// operator has not said that programs may run without.
+	ErrNoWalls = errors.New("no sandbox on this machine")
+	// ErrEscaped is returned by Open if a program got out of walls that were built. Nothing
+	// may run then.
+	ErrEscaped = errors.New("escape from the sandbox")
+	// ErrStart is returned by Run if the walls stand but the program did not start: there
+	// is none of that name inside, it cannot be executed, or its folder is missing.
+	ErrStart = errors.New("program not started")
+	// ErrTimeout is returned by Run if the program had to be ended after Command.Timeout.
+	ErrTimeout = errors.New("program ended after its time")
+)
+
+// Command is one program to run.
+type Command struct {
+	// Args is the argument vector. Args[0] is an absolute path inside, a path with a slash
+	// relative to Dir, or a name that is looked up on PATH.
+	Args []string
+	// Dir is the working directory: a path relative to the workspace, which no link may
+	// lead out of. Empty is the workspace itself.
+	Dir string
+	// Workspace is the absolute path, outside, of the folder that the program may write.
+	Workspace string
+	// ReadOnly are absolute paths of further folders and files that the program may read
+	// and execute, at the same paths inside. What is in /proc, /dev and /sys cannot be given.
+	ReadOnly []string
+	// Env is NAME=value, on top of the allow-list of [Config]; the last of a name holds.
+	Env []string
+	// Stdin is empty if nil. It may be read ahead, and once more after Run has returned; a
+	// reader that blocks for ever keeps one goroutine.
+	Stdin io.Reader
+	// Stdout and Stderr get what the program writes, by way of a pipe; nil discards. They
+	// may be the same, and are then written one at a time. A writer that returns an error
+	// gets nothing more: the program's next write fails.
+	Stdout, Stderr io.Writer
+	// Timeout is how long the program may run; 0: as long as the context lasts.
+	Timeout time.Duration
+}
+
+// Result is how a program ended.
+type Result struct {
+	// Code is its exit status, -1 if a signal ended it.
+	Code int
+	// What ended it; 0: it exited.
+	Signal syscall.Signal
+}
+
+// Sandbox runs programs. It may be used concurrently.
+type Sandbox struct {
+	config  Config
+	level   Level
+	reasons []string
+	system  system
+}
+
+// Level returns which walls programs run in.
+func (s *Sandbox) Level() Level { return s.level }
+
+// Usable reports whether Run runs anything: at the levels A to C, and at D if the
+// operator wants programs to run without walls. Tools that run programs are offered to
+// models only then.
+func (s *Sandbox) Usable() bool { return s.level != LevelD || s.config.Mode == ModeUnsafeHost }
+
+// Reasons says in plain sentences why the level is not A; empty at A.
+func (s *Sandbox) Reasons() []string { return slices.Clone(s.reasons) }
+
+// Inside returns the path by which a program knows a workspace.
+func (s *Sandbox) Inside(workspace string) string {
+	if s.level == LevelA || s.level == LevelC {
+		return Workspace
+	}
+	return workspace
+}
+
+// Run runs c and returns when nothing of it is left: no process, no descriptor. An exit
+// status other than 0 is a Result, not an error.
+//
+// If ctx ends or the time is over, the program and all that it started are killed, and
+// the error is the cause of it. What was written until then has arrived. Any other error
+// means that the program did not run, or that its output could not be delivered, and
+// says why; Run never goes on with fewer walls than its level has.
+func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
+	if !s.Usable() {
+		return Result{}, fmt.Errorf("%w: %s", ErrNoWalls, strings.Join(s.reasons, "; "))
+	}
+	if err := c.check(); err != nil {
+		return Result{}, err
+	}
+	if c.Timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, c.Timeout, ErrTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	return s.run(ctx, c)
+}
+
+// Close lets go of what Open holds. No Run may be under way.
+func (s *Sandbox) Close() error { return s.system.close() }

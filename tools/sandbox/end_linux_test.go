@@ -49,7 +49,7 @@ func helpers(t *testing.T) (n int) {
 	}
 	for _, pid := range pids {
 		line, _ := os.ReadFile("/proc/" + itoa(pid) + "/cmdline")
-		if bytes.Contains(line, []byte(helperArg)) {
+		if bytes.Contains(line, []byte(helperArg)) || bytes.Contains(line, []byte(launcherArg)) {
 			n++
 		}
 	}
@@ -99,10 +99,10 @@ func TestNothingSurvives(t *testing.T) {
 		"a child that ignores SIGTERM":   {script: "trap '' TERM INT HUP; echo ready; while :; do sleep 1000; done", after: "ready"},
 		"output without end":             {script: "exec yes", after: "y\n"},
 		"a fork bomb":                    {script: "bomb() { bomb | bomb & }; bomb; wait; while :; do sleep 1000; done", after: "fork"},
-		"a timeout":                      {script: "echo ready; sleep 1000", time: 50 * time.Millisecond},
+		"a timeout":                      {script: "echo ready; sleep 1000; :", time: 50 * time.Millisecond},
 		"a grandchild in the background": {script: "sleep 1000 & echo ready; read x"},
 		"a daemon":                       {script: "(setsid nohup sleep 1000 < /dev/null > /dev/null 2>&1 &) ; echo ready; read x"},
-		"a daemon, cancelled":            {script: "(setsid nohup sleep 1000 < /dev/null > /dev/null 2>&1 &) ; echo ready; sleep 1000", after: "ready"},
+		"a daemon, cancelled":            {script: "(setsid nohup sleep 1000 < /dev/null > /dev/null 2>&1 &) ; echo ready; sleep 1000; :", after: "ready"},
 		"many daemons":                   {script: "for i in $(seq 5); do (setsid sleep 1000 > /dev/null 2>&1 &); done; echo ready; read x"},
 		"a stopped process":              {script: "(setsid bash -c 'kill -STOP $$' > /dev/null 2>&1 &); echo ready; kill -STOP $$", after: "ready"},
 	} {
@@ -171,7 +171,7 @@ func runAlone(ws string) {
 	s, err := Open(context.Background(), Config{Getenv: os.LookupEnv})
 	if err == nil {
 		_, err = s.Run(context.Background(), Command{
-			Args: []string{"bash", "-c", "(setsid sleep 1000 &); echo ready; sleep 1000"}, Workspace: ws, Env: []string{"SANDBOX_MARK=" + ws}, Stdout: os.Stdout, Stderr: os.Stderr,
+			Args: []string{"bash", "-c", "(setsid sleep 1000 &); echo ready; sleep 1000; :"}, Workspace: ws, Env: []string{"SANDBOX_MARK=" + ws}, Stdout: os.Stdout, Stderr: os.Stderr,
 		})
 	}
 	fmt.Println(err)

@@ -18,7 +18,7 @@ import (
 // root, or because it has no such thing.
 var mayBeClosed = []string{
 	"raw socket", "vsock", "environment of the first process", "mount", "new user namespace", "io_uring", "keyring",
-	"ptrace", "read a process's memory", "environment of the victim", "abstract unix socket", "call of a future kernel", "lower oom_score_adj",
+	"ptrace", "read a process's memory", "environment of the victim", "environment of the parent", "abstract unix socket", "call of a future kernel", "lower oom_score_adj",
 }
 
 // newStage is a stage whose victim is another process of this user.
@@ -46,7 +46,7 @@ func newStage(t *testing.T) *stage {
 		_ = in.Close()
 		_ = victim.Wait()
 	})
-	st.Victim, st.Mark = victim.Process.Pid, idleArg
+	st.Victim = victim.Process.Pid
 	return st
 }
 

@@ -25,6 +25,9 @@ func Main() {
 		return
 	}
 	switch os.Args[1] {
+	case launcherArg:
+		runtime.LockOSThread()
+		exit(launcher(os.Args[2:]))
 	case helperArg:
 		runtime.LockOSThread()
 		exit(helper())

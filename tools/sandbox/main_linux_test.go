@@ -43,7 +43,11 @@ func TestMain(m *testing.M) {
 }
 
 func takeAway(what string) error {
-	var err error
+	if what == "" {
+		return nil
+	}
+	// As the gateway is: nobody looks into it.
+	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	for word := range strings.FieldsSeq(what) {
 		switch word {
 		case "landlock":

@@ -92,10 +92,8 @@ func (s *Sandbox) find(ctx context.Context) error {
 var errNoNamespaces = errors.New("no namespaces")
 
 // explainStart says why a helper did not start.
-func explainStart(w walls, err error) error {
+func explainStart(err error) error {
 	switch {
-	case !w.Namespaces:
-		return fmt.Errorf("start the helper: %w", err)
 	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS):
 		return fmt.Errorf("%w: the kernel's limit of them is reached, see user.max_user_namespaces: %w", errNoNamespaces, err)
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL):

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +27,6 @@ type targets struct {
 	Socket   string // a Unix socket at which somebody listens, outside
 	Abstract string // an abstract one
 	Victim   int    // a process of the same user
-	Mark     string // what the victim's command line has
 	Self     string // the path of this binary
 	Only     []string
 }
@@ -173,11 +171,16 @@ func closed(fd int, e unix.Errno) error {
 	return unix.Close(fd)
 }
 
-// withVictim does f unless the number of the victim is somebody else's in here.
+// withVictim does f unless the number of the victim is, in here, that of a thread of
+// this process or of its parent, which is the helper.
 func withVictim(t targets, f func() error) error {
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(t.Victim) + "/cmdline")
-	if err == nil && !bytes.Contains(line, []byte(t.Mark)) {
-		return errors.New("another process has its number")
+	for _, pid := range []int{os.Getpid(), os.Getppid()} {
+		if pid != t.Victim && unix.Tgkill(pid, t.Victim, 0) == nil {
+			return errors.New("the number is that of a thread in here")
+		}
+	}
+	if t.Victim == os.Getpid() || t.Victim == os.Getppid() {
+		return errors.New("the number is that of this process in here")
 	}
 	return f()
 }
@@ -302,7 +305,7 @@ func setStage(dir string) (s *stage, err error) {
 	}
 	s.closers = append(s.closers, udp.Close)
 	s.UDP = udp.LocalAddr().String()
-	s.Victim, s.Mark = os.Getpid(), filepath.Base(os.Args[0])
+	s.Victim = os.Getpid()
 	return s, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +34,7 @@ const endTime = 10 * time.Second
 // run runs c inside the walls of s.
 func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 	w := s.system.walls
-	r := &running{namespaces: w.Namespaces}
+	r := &running{}
 	defer func() { err = errors.Join(err, r.close()) }()
 	job := spec{
 		Walls: w, Args: c.Args, Dir: c.Dir, Memory: s.config.Memory, Processes: s.config.Processes,
@@ -61,7 +63,7 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 		return Result{}, context.Cause(ctx)
 	}
 	if err := cmd.Start(); err != nil {
-		return Result{}, explainStart(w, err)
+		return Result{}, fmt.Errorf("start the helper: %w", err)
 	}
 	r.closeChildEnds()
 	sendErr := send(r.lifeline, job)
@@ -91,13 +93,12 @@ func send(to io.Writer, job spec) error {
 
 // running is what the gateway holds of one run.
 type running struct {
-	namespaces bool
-	lifeline   *os.File // its end ends the run
-	reports    *os.File
-	input      *os.File // what the program reads, and its end of it
-	stdin      *os.File
-	child      []*os.File // of the helper: descriptors 3, 4 and so on
-	private    string
+	lifeline *os.File // its end ends the run
+	reports  *os.File
+	input    *os.File // what the program reads, and its end of it
+	stdin    *os.File
+	child    []*os.File // of the helper: descriptors 3, 4 and so on
+	private  string
 }
 
 func (r *running) makePrivate() (string, error) {
@@ -124,7 +125,18 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 	r.reports = reportOut
 	r.child = append([]*os.File{specOut, reportIn}, r.child...)
 
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", helperArg) //nolint:gosec // this very program
+	args := []string{helperArg}
+	if sys.walls.Namespaces {
+		others := 0
+		if sys.asRoot() {
+			others = 1
+		}
+		args = []string{launcherArg}
+		for _, n := range []int{sys.uid, sys.gid, others, len(r.child)} {
+			args = append(args, strconv.Itoa(n))
+		}
+	}
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...) //nolint:gosec // this very program
 	cmd.Dir = "/"
 	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 	// A file would be handed over as it is. The program gets pipes only.
@@ -137,12 +149,10 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 		cmd.Stdin = in
 	}
 	cmd.ExtraFiles = r.child
-	cmd.SysProcAttr = sys.attributes()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = endTime
-	if !r.namespaces {
-		// Killed, the helper would leave behind what it is to end.
-		cmd.Cancel = r.lifeline.Close
-	}
+	// Killed, it could not wait until nothing is left.
+	cmd.Cancel = r.lifeline.Close
 	return cmd, nil
 }
 
@@ -169,7 +179,7 @@ func hideWriter(w io.Writer) io.Writer {
 }
 
 func (r *running) closeChildEnds() {
-	for _, f := range append(r.child, r.stdin) {
+	for _, f := range append(slices.Clone(r.child), r.stdin) {
 		if f != nil {
 			_ = f.Close()
 		}
@@ -189,6 +199,8 @@ func (r *running) result(ctx context.Context, waitErr, sendErr error) (Result, e
 		return Result{Code: -1, Signal: syscall.SIGKILL}, context.Cause(ctx)
 	case err != nil || len(b) == 0:
 		return Result{}, fmt.Errorf("the helper ended without a report: %w", errors.Join(err, sendErr, waitErr))
+	case rep.Errno != 0:
+		return Result{}, explainStart(syscall.Errno(rep.Errno))
 	case rep.Failed != "":
 		return Result{}, &setupError{rep.Failed}
 	case rep.Start != "":

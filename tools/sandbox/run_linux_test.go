@@ -118,7 +118,7 @@ func TestProgramsAreNotRoot(t *testing.T) {
 	done := make(chan error, 1)
 	mark := "ROOT_MARK=" + filepath.Base(t.TempDir()) + t.Name()
 	go func() {
-		_, err := s.Run(ctx, Command{Args: []string{"bash", "-c", "echo ready; sleep 1000"}, Workspace: t.TempDir(), Env: []string{mark}, Stdout: whenWritten("ready", func() {
+		_, err := s.Run(ctx, Command{Args: []string{"bash", "-c", "echo ready; sleep 1000; :"}, Workspace: t.TempDir(), Env: []string{mark}, Stdout: whenWritten("ready", func() {
 			for _, p := range marked(t, mark) {
 				pid <- p
 				return
@@ -184,12 +184,7 @@ func TestEnvironment(t *testing.T) {
 func TestNoSecretOfTheGatewayIsInSight(t *testing.T) {
 	s := walled(t)
 	canary := os.Getenv(canaryEnv)
-	if canary != "" {
-		env, err := os.ReadFile("/proc/self/environ")
-		if err != nil || !bytes.Contains(env, []byte(canary)) {
-			t.Fatal("the test has no canary in its environment")
-		}
-	} else {
+	if canary == "" {
 		canary = "canary-of-the-gateway" // in TestWorlds
 	}
 	_, out, err := sh(t, s, "env; cat /proc/*/environ /proc/*/cmdline /proc/*/task/*/environ 2>/dev/null | tr '\\0' '\\n'; echo done")
@@ -292,7 +287,7 @@ func TestLimits(t *testing.T) {
 			func(r Result, _ string) bool { return r.Code != 0 },
 		},
 		"memory": {
-			"dd if=/dev/zero of=/dev/null bs=300M count=1", func(c *Config) { c.Memory = minMemory },
+			"dd if=/dev/zero of=/dev/null bs=1200M count=1", func(c *Config) { c.Memory = 1 << 30 },
 			func(r Result, out string) bool { return r.Code == 1 && strings.Contains(out, "memory exhausted") },
 		},
 		"scratch": {

@@ -1,13 +1,13 @@
 // Package sandbox runs a program so that it can break nothing outside of one folder: no
 // file beside its workspace, no network, no other process, no secret of the gateway.
 //
-// A run has two processes of this very binary's making:
+// A run has these processes:
 //
-//	gateway ── helper ── program
-//	           builds the walls, waits, reports
+//	gateway ── launcher ── helper ── program
+//	                       builds the walls, waits, reports
 //
-// The helper is this binary again ([Main] must stand first in its main function). It
-// starts as the first process of new user, mount, pid, network, ipc and uts namespaces,
+// Launcher and helper are this binary again ([Main] must stand first in its main
+// function). The helper starts as the first process of new user, mount, pid, network, ipc and uts namespaces,
 // builds a root folder that has nothing but system programs and the workspace, takes
 // every right from one of its threads, and starts the program from there. When the
 // program ends, the helper ends, and the kernel ends whatever else the program started.
@@ -37,9 +37,10 @@ const (
 	// LevelA has all walls: namespaces, Landlock and seccomp.
 	LevelA Level = "A"
 	// LevelB has no namespaces: Landlock and seccomp alone. A program sees that files
-	// outside exist and how big they are, may not change modes, owners or times of files
-	// by their names, and finds no /proc. Its private folder for temporary files has no
-	// limit of size.
+	// outside exist and how big they are. It cannot change modes, owners and times of files
+	// by their names; of what it may read, it can by a descriptor, if it belongs to the
+	// gateway's user. It finds no /proc, and its folder for temporary files has no limit of
+	// size.
 	LevelB Level = "B"
 	// LevelC has namespaces and seccomp, but no Landlock behind them.
 	LevelC Level = "C"
@@ -69,7 +70,8 @@ var (
 // Command is one program to run.
 type Command struct {
 	// Args is the argument vector. Args[0] is an absolute path inside, a path with a slash
-	// relative to Dir, or a name that is looked up on PATH.
+	// relative to Dir, or a name that is looked up on PATH. The kernel takes 128 KiB for
+	// one argument.
 	Args []string
 	// Dir is the working directory: a path relative to the workspace, which no link may
 	// lead out of. Empty is the workspace itself.

@@ -2,9 +2,10 @@ package sandbox
 
 // Arguments that make this binary something else, see Main.
 const (
-	helperArg = "sandbox-helper"
-	probeArg  = "sandbox-probe"
-	idleArg   = "sandbox-idle"
+	launcherArg = "sandbox-launcher"
+	helperArg   = "sandbox-helper"
+	probeArg    = "sandbox-probe"
+	idleArg     = "sandbox-idle"
 )
 
 // spec is what a helper does, as the gateway writes it to the helper's descriptor 3. The
@@ -42,6 +43,7 @@ type source struct {
 // report is what a helper writes to its descriptor 4 before it ends.
 type report struct {
 	Failed string `json:",omitempty"` // what could not be set up
+	Errno  int    `json:",omitempty"` // with Failed: a helper that did not start
 	Start  string `json:",omitempty"` // why the program did not start, behind its walls
 	Code   int
 	Signal int

@@ -67,23 +67,6 @@ func mapsOnlyRoot(maps string) (int, bool) {
 // asRoot reports whether programs run as somebody else than the gateway.
 func (sys system) asRoot() bool { return sys.uid != os.Geteuid() }
 
-// attributes are those of a helper's process.
-func (sys system) attributes() *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setsid: true}
-	if !sys.walls.Namespaces {
-		return a
-	}
-	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: sys.uid, Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: sys.gid, Size: 1}}
-	// Root's other groups go; an ordinary user cannot let go of any.
-	a.GidMappingsEnableSetgroups = sys.asRoot()
-	a.Credential = &syscall.Credential{Uid: insideID, Gid: insideID, NoSetGroups: !sys.asRoot()}
-	// Rights inside the new namespaces, which outlive the start of the helper this way only.
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
-	return a
-}
-
 // openIDMap returns a user namespace in which root is the user of programs. A folder
 // mounted by way of it is theirs if it is root's, and what they make in it is root's.
 func (sys system) openIDMap() (*os.File, error) {
@@ -113,14 +96,20 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// mapped returns a mount of path that belongs to programs. It is in no folder yet.
+// mapped returns a mount of path that belongs to programs. It is in no folder yet, and
+// has nothing that is mounted below. What is for reading only may be on a file system that
+// cannot do this: programs then read of it what everybody may.
 func (sys *system) mapped(path string, attrs uint64) (*os.File, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, &os.PathError{Op: "open_tree", Path: path, Err: err}
 	}
 	attr := unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(sys.idmap.Fd())}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr)
+	if errors.Is(err, unix.EINVAL) && attrs&unix.MOUNT_ATTR_RDONLY != 0 {
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs})
+	}
+	if err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("give %s to user %d, for which its file system must know ID-mapped mounts: %w", path, sys.uid, err)
 	}

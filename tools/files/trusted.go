@@ -11,10 +11,24 @@ import (
 // isSensitive reports whether a path leads to what something else believes or runs later:
 // a shell that starts, a version control hook, an editor, another agent. It
 // judges every name of rel, which is below a root and clean.
-func (w *writer) isSensitive(rel string) bool {
+func (w *writer) isSensitive(rel string) bool { return isTrusted(rel, w.sensitiveNames) }
+
+// IsTrusted reports whether a path, which is below a root and clean, leads to what
+// something outside the session believes or runs later; so writing it is of category
+// Admin. more are further names, as in Config.Trusted.
+func IsTrusted(rel string, more []string) bool {
+	folded := make([]string, len(more))
+	for i, name := range more {
+		folded[i] = foldName(name)
+	}
+	return isTrusted(rel, folded)
+}
+
+// isTrusted is IsTrusted with names that are folded.
+func isTrusted(rel string, more []string) bool {
 	for name := range strings.SplitSeq(rel, "/") {
 		name = foldName(name)
-		if isSensitiveName(name) || strings.HasPrefix(name, ".env.") || slices.Contains(w.sensitiveNames, name) {
+		if isSensitiveName(name) || strings.HasPrefix(name, ".env.") || slices.Contains(more, name) {
 			return true
 		}
 	}

@@ -1,0 +1,238 @@
+package policy
+
+import "strings"
+
+// pages judges less and more, which start other programs by their options and commands.
+func pages(j *judge, c call) {
+	for _, a := range c.args {
+		if strings.HasPrefix(a.text, "-") && !isWord("-R -S -N -F -X -FRX -", a.text) || strings.HasPrefix(a.text, "+") || a.mayBeOption() {
+			j.raise(Admin, c.node, "%s with %s may run other programs", c.name, show(a.text))
+			continue
+		}
+		if !strings.HasPrefix(a.text, "-") {
+			j.reads(a, c.node)
+		}
+	}
+}
+
+// tees judges tee, which without a file only hands on.
+func tees(j *judge, c call) {
+	p := j.options(c, options{})
+	for _, a := range p.operands {
+		j.writes(a, c.node, "tee")
+	}
+}
+
+// withMode returns the rule of a command that makes things with the mode behind -m.
+func withMode(ch changer) rule {
+	if ch.effects == nil {
+		ch.effects = map[string]effect{}
+	}
+	ch.values += "mZ"
+	ch.longs += " mode"
+	ch.effects["m"], ch.effects["mode"] = ignores, ignores
+	inner := changes(ch)
+	return func(j *judge, c call) {
+		for i, a := range c.args {
+			_, long, has := strings.Cut(a.text, "=")
+			switch {
+			case strings.HasPrefix(a.text, "--m") && has:
+				j.mode(c, arg{text: long, splits: a.splits, braces: a.braces})
+			case strings.HasPrefix(a.text, "--m") && i+1 < len(c.args):
+				j.mode(c, c.args[i+1])
+			case strings.HasPrefix(a.text, "--") || !strings.HasPrefix(a.text, "-"):
+			case strings.HasSuffix(a.text, "m") && i+1 < len(c.args):
+				j.mode(c, c.args[i+1])
+			case strings.Contains(a.text, "m"):
+				_, m, _ := strings.Cut(a.text, "m")
+				j.mode(c, arg{text: m, splits: a.splits, braces: a.braces})
+			}
+		}
+		inner(j, c)
+	}
+}
+
+// unzips judges unzip, which writes into the folder behind -d.
+func unzips(j *judge, c call) {
+	for i := 0; i < len(c.args); i++ {
+		a := c.args[i]
+		switch text, known := a.lit(); {
+		case text == "-d" && known && i+1 < len(c.args):
+			i++
+			j.writes(c.args[i], c.node, "unzip -d")
+		case known && isWord("-l -v -Z -t -p -q -o -n -j -qo -oq -x", text):
+		case a.mayBeOption() || strings.HasPrefix(a.text, "-"):
+			j.raise(Admin, c.node, "unzip with %s needs a person", show(a.text))
+		default:
+			j.reads(a, c.node)
+		}
+	}
+	if len(c.args) > 0 && isWord("-l -v -Z -t -p", c.args[0].text) {
+		return
+	}
+	j.raise(Write, c.node, "unzip changes files")
+}
+
+// tars judges tar.
+func tars(j *judge, c call) {
+	o := options{
+		values: "fCTXbKNVgHIFL",
+		longs: "file directory files-from exclude-from exclude transform use-compress-program info-script new-volume-script to-command " +
+			"checkpoint-action rmt-command rsh-command listed-incremental strip-components owner group mode mtime",
+		effects: map[string]effect{
+			"I": runs, "use-compress-program": runs, "F": runs, "info-script": runs, "new-volume-script": runs, "to-command": runs,
+			"checkpoint-action": runs, "rmt-command": runs, "rsh-command": runs, "index-file": asks, "P": asks, "absolute-names": asks,
+			"remove-files": runs, "recursive-unlink": runs, "unlink-first": asks, "U": asks, "g": asks, "listed-incremental": asks,
+			"L": asks, "T": readsOne, "files-from": readsOne, "exclude": ignores, "X": readsOne, "exclude-from": readsOne,
+			"overwrite": asks, "overwrite-dir": asks, "dereference": asks, "h": asks, "transform": asks, "xform": asks, "s": asks, "preserve-permissions": 0,
+			"delete": asks, "C": ignores, "directory": ignores, "f": ignores, "file": ignores, "warning": 0,
+		},
+	}
+	if len(c.args) == 0 {
+		return
+	}
+	old := false
+	if first, known := c.args[0].lit(); known && !strings.HasPrefix(first, "-") {
+		if strings.ContainsAny(first, "IFL") { // the values of old options follow in their order
+			j.raise(Deny, c.node, "%s %s runs another program: it is always denied", c.name, shorten(first))
+			return
+		}
+		c.args = append([]arg{{text: "-" + first, node: c.args[0].node}}, c.args[1:]...)
+		old = strings.Count(strings.Map(valued, first), "v") > 1
+	}
+	if old || c.args[0].isDynamic() {
+		j.raise(Admin, c.node, "the options of %s are not plain: put a dash before each", c.name)
+	}
+	p := j.options(c, o)
+	creates := p.given["c"] || p.given["create"] || p.given["r"] || p.given["append"] || p.given["u"] || p.given["update"] || p.given["A"]
+	lists := p.given["t"] || p.given["list"]
+	for i, a := range c.args[:len(c.args)-1] {
+		next := c.args[i+1]
+		switch {
+		case isWord("-f --file", a.text), strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.HasSuffix(a.text, "f"):
+			if strings.Contains(next.text, ":") {
+				j.raise(Admin, c.node, "%s reaches another machine for %s", c.name, show(next.text))
+			}
+			if next.is("-") {
+				continue
+			}
+			if creates {
+				j.writes(next, c.node, "tar")
+			} else {
+				j.reads(next, c.node)
+			}
+		case isWord("-C --directory", a.text):
+			if creates || lists {
+				j.reads(next, c.node)
+			} else {
+				j.writes(next, c.node, "tar")
+			}
+		}
+	}
+	for _, a := range c.args { // attached values
+		_, value, has := strings.Cut(a.text, "=")
+		if has && (strings.HasPrefix(a.text, "--f") || strings.HasPrefix(a.text, "--d")) {
+			j.writes(arg{text: value, splits: a.splits, node: a.node}, c.node, "tar")
+		}
+		if strings.HasPrefix(a.text, "-C") && len(a.text) > 2 || strings.HasPrefix(a.text, "-f") && len(a.text) > 2 {
+			j.writes(arg{text: a.text[2:], splits: a.splits, node: a.node}, c.node, "tar")
+		}
+	}
+	for _, a := range p.operands {
+		if creates {
+			j.reads(a, c.node)
+		}
+	}
+	if !lists || creates {
+		j.raise(Write, c.node, "tar changes files")
+	}
+}
+
+// valued maps the letters of tar that take a value to v.
+func valued(r rune) rune {
+	if strings.ContainsRune("fCTXbKNVgH", r) {
+		return 'v'
+	}
+	return -1
+}
+
+// compiles judges the compilers of C.
+func compiles(j *judge, c call) {
+	for i := 0; i < len(c.args); i++ {
+		a := c.args[i]
+		switch {
+		case strings.HasPrefix(a.text, "-wrapper"):
+			j.raise(Deny, c.node, "%s -wrapper runs another program: it is always denied", c.name)
+		case a.is("-o") && i+1 < len(c.args):
+			i++
+			j.writes(c.args[i], c.node, c.name+" -o")
+		case strings.HasPrefix(a.text, "-o"):
+			j.writes(arg{text: a.text[2:], splits: a.splits, node: a.node}, c.node, c.name+" -o")
+		case a.mayBeOption(), strings.HasPrefix(a.text, "-f"), strings.HasPrefix(a.text, "-B"), strings.HasPrefix(a.text, "-X"), strings.HasPrefix(a.text, "-Wl,"),
+			strings.HasPrefix(a.text, "-Wp,"), strings.HasPrefix(a.text, "-Wa,"), strings.HasPrefix(a.text, "-d"), strings.HasPrefix(a.text, "-M"),
+			strings.HasPrefix(a.text, "-s") && !a.is("-s") && !strings.HasPrefix(a.text, "-std="), strings.HasPrefix(a.text, "--"), strings.HasPrefix(a.text, "@"):
+			j.raise(Admin, c.node, "%s with %s needs a person", c.name, show(a.text))
+		case strings.HasPrefix(a.text, "-"):
+		default:
+			j.reads(a, c.node)
+		}
+	}
+	j.raise(Write, c.node, "%s changes files", c.name)
+}
+
+// services judges systemctl.
+func services(j *judge, c call) {
+	for _, a := range c.args {
+		if isWord("poweroff reboot halt kexec suspend hibernate hybrid-sleep emergency rescue exit soft-reboot isolate default switch-root", a.text) {
+			j.raise(Deny, c.node, "%s %s is always denied: the machine is not ours to stop", c.name, a.text)
+		}
+	}
+	j.raise(Admin, c.node, "%s steers the services of the machine", c.name)
+}
+
+// connects judges nc and socat, which can hand a connection to a program.
+func connects(j *judge, c call) {
+	for _, a := range c.args {
+		upper := strings.ToUpper(a.text)
+		short := strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.ContainsAny(a.text, "ec") && c.name != "socat"
+		if short || isWord("--exec --sh-exec --lua-exec", a.text) || strings.HasPrefix(a.text, "--e") || strings.HasPrefix(a.text, "--sh") ||
+			strings.Contains(upper, "EXEC:") || strings.Contains(upper, "SYSTEM:") || strings.Contains(upper, "SHELL:") {
+			j.raise(Deny, c.node, "%s would hand a connection to a program", c.name)
+		}
+	}
+	needsPerson("reaches the network")(j, c)
+}
+
+// optionsOrPerson returns the rule of a command that needs a person, and never runs with
+// some options.
+func optionsOrPerson(why string, o options) rule {
+	return func(j *judge, c call) {
+		j.options(c, o)
+		needsPerson(why)(j, c)
+	}
+}
+
+// manuals judges man.
+func manuals(j *judge, c call) {
+	j.options(c, options{values: "PHpCLmMSsera", longs: "pager html preprocessor config-file", effects: map[string]effect{
+		"P": runs, "pager": runs, "H": runs, "html": runs, "X": runs, "gxditview": runs, "p": asks, "preprocessor": asks, "C": asks, "config-file": asks, "M": asks, "manpath": asks, "l": asks, "local-file": asks,
+	}})
+}
+
+// joined judges a command that hands its words to a shell.
+func (j *judge) joined(c call, w wrapper) {
+	rest, done := j.peel(c, w)
+	if done || len(rest) == 0 {
+		return
+	}
+	var code []string
+	for _, a := range rest {
+		text, known := a.lit()
+		if !known {
+			j.raise(Deny, c.node, "the script for %s is only known at run time", c.name)
+			return
+		}
+		code = append(code, text)
+	}
+	j.script(strings.Join(code, " "), c.name, c.node)
+}

@@ -1,0 +1,314 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Marks stand in the text of an arg for what is only known at run time. No script holds
+// them: checkText refuses control characters, and decodeDollarQuote makes none.
+const (
+	markAny  = "\x00" // any text
+	markName = "\x01" // text that a pattern matched: a name without a slash
+	markHome = "\x02" // a home directory
+	marks    = markAny + markName + markHome
+)
+
+// maxBraces is how many words a brace expansion may make, and how many braces it may have,
+// before it counts as unknown.
+const maxBraces = 64
+
+// arg is a word of a command as it will reach the program, as far as that can be seen.
+type arg struct {
+	text   string // with marks
+	splits bool   // may become several arguments, or none
+	braces bool   // came out of a brace expansion, or may be one
+	node   *syntax.Word
+}
+
+// unknown is an argument of which nothing is known.
+func unknown(n *syntax.Word) arg { return arg{text: markAny, splits: true, node: n} }
+
+// lit returns the exact text, if it is known.
+func (a arg) lit() (string, bool) {
+	return a.text, !a.splits && !a.braces && !strings.ContainsAny(a.text, marks)
+}
+
+// is reports whether the text is known to be s.
+func (a arg) is(s string) bool {
+	text, ok := a.lit()
+	return ok && text == s
+}
+
+// isDynamic reports whether any of the text is only known at run time.
+func (a arg) isDynamic() bool { return a.splits || strings.ContainsAny(a.text, marks) }
+
+// mayBeOption reports whether the text begins with what is only known at run time, so
+// that it may begin with a dash.
+func (a arg) mayBeOption() bool {
+	return a.text == "" && a.splits || a.text != "" && strings.Contains(markAny+markName, a.text[:1])
+}
+
+// argsOf returns the arguments that words make.
+func argsOf(words []*syntax.Word) []arg {
+	var all []arg
+	for _, w := range words {
+		all = append(all, expandWord(w)...)
+	}
+	return all
+}
+
+// expandWord returns the arguments that one word makes.
+func expandWord(w *syntax.Word) []arg {
+	split := &syntax.Word{Parts: w.Parts}
+	braces := countBraces(w)
+	if braces == 0 || braces <= maxBraces && !syntax.SplitBraces(split) {
+		a := decodeWord(w)
+		a.braces = braces > 0
+		return []arg{a}
+	}
+	var words []*syntax.Word
+	if braces <= maxBraces { // the time of SplitBraces grows with the square of it
+		words = expandBraces(split)
+	}
+	if len(words) == 0 || len(words) > maxBraces {
+		a := decodeWord(w)
+		a.text, a.splits, a.braces = markAny+a.text+markAny, true, true
+		return []arg{a}
+	}
+	var all []arg
+	for _, one := range words {
+		a := decodeWord(one)
+		a.braces, a.node = true, w
+		all = append(all, a)
+	}
+	return all
+}
+
+// countBraces returns how many braces of a word are not quoted, {} aside.
+func countBraces(w *syntax.Word) (n int) {
+	for _, p := range w.Parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		for i := 0; i < len(l.Value); i++ {
+			switch {
+			case l.Value[i] == '\\':
+				i++
+			case strings.HasPrefix(l.Value[i:], "{}"):
+				i++
+			case l.Value[i] == '{':
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// expandBraces returns the words that the brace expansions of w make, more than maxBraces
+// where there would be too many. What a sequence counts through is a name.
+func expandBraces(w *syntax.Word) []*syntax.Word {
+	words := []*syntax.Word{{}}
+	for _, p := range w.Parts {
+		b, ok := p.(*syntax.BraceExp)
+		var choices []*syntax.Word
+		switch {
+		case !ok:
+			choices = []*syntax.Word{{Parts: []syntax.WordPart{p}}}
+		case b.Sequence:
+			choices = []*syntax.Word{{Parts: []syntax.WordPart{&syntax.Lit{Value: "*"}}}}
+		default:
+			for _, e := range b.Elems {
+				choices = append(choices, expandBraces(e)...)
+			}
+		}
+		var next []*syntax.Word
+		for _, left := range words {
+			for _, right := range choices {
+				next = append(next, &syntax.Word{Parts: append(append([]syntax.WordPart{}, left.Parts...), right.Parts...)})
+			}
+			if len(next) > maxBraces {
+				return next
+			}
+		}
+		words = next
+	}
+	return words
+}
+
+// decodeWord removes the quotes of a word and marks what is not known.
+func decodeWord(w *syntax.Word) arg {
+	a := arg{node: w}
+	var b strings.Builder
+	for i, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(decodeLit(p.Value, i == 0))
+		case *syntax.SglQuoted:
+			b.WriteString(decodeSingle(p))
+		case *syntax.DblQuoted:
+			text := decodeDouble(p)
+			if p.Dollar { // a translation may stand for it
+				text = markAny
+			}
+			b.WriteString(text)
+			a.splits = a.splits || splitsQuoted(p)
+		case *syntax.ExtGlob:
+			b.WriteString(markName)
+			a.splits = true
+		case *syntax.ProcSubst:
+			b.WriteString("/dev/fd/" + markAny)
+		default:
+			b.WriteString(markAny)
+			a.splits = true
+		}
+	}
+	a.text = b.String()
+	if strings.Contains(a.text, markName) {
+		a.splits = true
+	}
+	return a
+}
+
+// splitsQuoted reports whether a quoted word may become several, as "$@" does.
+func splitsQuoted(q *syntax.DblQuoted) bool {
+	for _, p := range q.Parts {
+		e, ok := p.(*syntax.ParamExp)
+		if !ok {
+			continue
+		}
+		if e.Excl || e.Param != nil && e.Param.Value == "@" {
+			return true
+		}
+		if i, ok := e.Index.(*syntax.Word); ok && i.Lit() == "@" {
+			return true
+		}
+	}
+	return false
+}
+
+// decodeLit removes backslashes from text without quotes, and marks patterns and, at the
+// beginning of a word, a tilde.
+func decodeLit(s string, first bool) string {
+	var b strings.Builder
+	if first && strings.HasPrefix(s, "~") {
+		_, rest, slash := strings.Cut(s, "/")
+		b.WriteString(markHome)
+		if !slash {
+			return b.String()
+		}
+		s = "/" + rest
+	}
+	alone := s == "["
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case c == '*', c == '?', c == '[' && !alone:
+			b.WriteString(markName)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func decodeSingle(q *syntax.SglQuoted) string {
+	if !q.Dollar {
+		return q.Value
+	}
+	text, ok := decodeDollarQuote(q.Value)
+	if !ok {
+		return markAny
+	}
+	return text
+}
+
+// decodeDouble returns the text of a word in double quotes.
+func decodeDouble(q *syntax.DblQuoted) string {
+	var b strings.Builder
+	for _, p := range q.Parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok {
+			b.WriteString(markAny)
+			continue
+		}
+		for i := 0; i < len(l.Value); i++ {
+			if c := l.Value[i]; c == '\\' && i+1 < len(l.Value) && strings.IndexByte("$`\"\\", l.Value[i+1]) >= 0 {
+				i++
+			}
+			b.WriteByte(l.Value[i])
+		}
+	}
+	return b.String()
+}
+
+// decodeDollarQuote returns the text of $'...'; false where it holds what not every bash
+// reads alike, or what cannot be part of an argument.
+func decodeDollarQuote(s string) (string, bool) {
+	simple := map[byte]byte{'n': '\n', 't': '\t', '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i++; i >= len(s) {
+			return "", false
+		}
+		if c, ok := simple[s[i]]; ok {
+			b.WriteByte(c)
+			continue
+		}
+		var digits string
+		base := 16
+		switch c := s[i]; {
+		case c >= '0' && c <= '7':
+			digits, base = leading(s[i:], 3, "01234567"), 8
+			i--
+		case c == 'x':
+			digits = leading(s[i+1:], 2, hexDigits)
+		case c == 'u':
+			digits = leading(s[i+1:], 4, hexDigits)
+		case c == 'U':
+			digits = leading(s[i+1:], 8, hexDigits)
+		default:
+			return "", false
+		}
+		n, err := strconv.ParseUint(digits, base, 32)
+		if err != nil || n < ' ' && n != '\n' && n != '\t' || n >= utf8.RuneSelf-1 {
+			return "", false
+		}
+		b.WriteByte(byte(n))
+		i += len(digits)
+	}
+	return b.String(), true
+}
+
+const hexDigits = "0123456789abcdefABCDEF"
+
+// leading returns at most n bytes from the beginning of s that are in set.
+func leading(s string, n int, set string) string {
+	end := 0
+	for end < len(s) && end < n && strings.IndexByte(set, s[end]) >= 0 {
+		end++
+	}
+	return s[:end]
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
+
+// textOf returns the name of a variable that a part of a word is, without any operator.
+func textOf(p syntax.WordPart) (string, bool) {
+	e, ok := p.(*syntax.ParamExp)
+	if !ok || e.Param == nil || e.Excl || e.Length || e.Index != nil || e.Slice != nil || e.Repl != nil || e.Exp != nil {
+		return "", false
+	}
+	return e.Param.Value, true
+}

@@ -39,6 +39,12 @@ type Resumable interface {
 	Resumable() bool
 }
 
+// Reasoner is what a tool implements that can say why a call is of its category. A gate
+// that denies the call says so to the model.
+type Reasoner interface {
+	Reason(c Call) string
+}
+
 // Announcer is what a tool implements that has words for people about what its calls do.
 type Announcer interface {
 	Announcement() Announcement

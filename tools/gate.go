@@ -25,7 +25,7 @@ func ChainGates(gates ...Gate) Gate {
 func CategoryGate(allowed ...Category) Gate {
 	return func(_ context.Context, t Tool, c Call) (Verdict, error) {
 		if cat := t.Category(c); !slices.Contains(allowed, cat) {
-			return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s is a tool of category %s, which is not allowed here", c.Name, cat)}, nil
+			return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s is a tool of category %s, which is not allowed here", c.Name, cat) + reasonOf(t, c)}, nil
 		}
 		return Verdict{}, nil
 	}
@@ -40,7 +40,7 @@ func InteractiveGate(ask Gate) Gate {
 		case cat == Read, cat == Write:
 			return Verdict{}, nil
 		case ask == nil:
-			return Verdict{Decision: Deny, Reason: c.Name + " needs a person's approval, and there is nobody to ask"}, nil
+			return Verdict{Decision: Deny, Reason: c.Name + " needs a person's approval, and there is nobody to ask" + reasonOf(t, c)}, nil
 		default:
 			return ask(ctx, t, c)
 		}
@@ -58,6 +58,17 @@ func JobGate(listed []string, allowAdmin bool) Gate {
 		if cat == Read || known && (cat == Write || allowAdmin) {
 			return Verdict{}, nil
 		}
-		return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s may not run in a scheduled job", c.Name)}, nil
+		return Verdict{Decision: Deny, Reason: c.Name + " may not run in a scheduled job" + reasonOf(t, c)}, nil
 	}
+}
+
+// reasonOf returns why a call is of its category, where its tool can say that, to stand
+// behind another sentence.
+func reasonOf(t Tool, c Call) string {
+	if r, ok := t.(Reasoner); ok {
+		if why := r.Reason(c); why != "" {
+			return ": " + why
+		}
+	}
+	return ""
 }

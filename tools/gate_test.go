@@ -43,6 +43,33 @@ func TestTheFirstGateThatObjectsDecides(t *testing.T) {
 	}
 }
 
+// reasoned is a tool that says why.
+type reasoned struct {
+	tools.Tool
+	why string
+}
+
+func (r reasoned) Reason(tools.Call) string { return r.why }
+
+func TestGatesTellTheReasonOfACategory(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		gate tools.Gate
+		want string
+	}{
+		"category":    {tools.CategoryGate(tools.Read), "deploy is a tool of category admin, which is not allowed here"},
+		"interactive": {tools.InteractiveGate(nil), "deploy needs a person's approval, and there is nobody to ask"},
+		"job":         {tools.JobGate(nil, false), "deploy may not run in a scheduled job"},
+	} {
+		for why, want := range map[string]string{"": c.want, "it leaves the workspace": c.want + ": it leaves the workspace"} {
+			v, err := c.gate(t.Context(), reasoned{ofCategory(t, tools.Admin), why}, tools.Call{Name: "deploy"})
+			if err != nil || v.Decision != tools.Deny || v.Reason != want {
+				t.Errorf("%s: %+v, %v, want %q", name, v, err, want)
+			}
+		}
+	}
+}
+
 func TestGatesDecideByCategory(t *testing.T) {
 	t.Parallel()
 	ask := tools.InteractiveGate(answer(tools.Pending, nil))

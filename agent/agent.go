@@ -71,6 +71,8 @@ type Turn struct {
 	Purpose   costs.Purpose // RootTurn or Subagent
 	Channel   string        // instance name, a label
 	Workspace string        // the session's own folder
+	Dir       string        // where commands begin, relative to Workspace; for the whole turn
+	Env       []string      // name=value for commands; for the whole turn
 
 	// Of a sub-agent's turn: the person's turn above it, the turn that started it, and how
 	// far below the first it is.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,7 @@ func (r *toolRunner) toolCall(step int, c call, args tools.Arguments) tools.Call
 	return tools.Call{
 		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
 		Session: r.turn.Session, Key: r.turn.Key, Turn: r.turn.ID, Step: step, Workspace: r.turn.Workspace,
-		Progress: func(string) {},
+		Dir: r.turn.Dir, Env: slices.Clone(r.turn.Env), Progress: func(string) {},
 	}
 }
 

@@ -217,6 +217,27 @@ func TestAPanicInTheTurnLeavesItOpenAndIsTold(t *testing.T) {
 	}
 }
 
+// requirements AF01, AF02, TX31
+func TestCallsGetTheFolderOfTheTurnsBegin(t *testing.T) {
+	t.Parallel()
+	var got []string
+	var r *fixture
+	cd := func(_ context.Context, _ input, c tools.Call) (tools.Result, error) {
+		got = append(got, c.Workspace+" "+c.Dir+" "+strings.Join(c.Env, " "))
+		// Neither a tool nor who set up the turn changes what the next call gets.
+		c.Env[0] = "mood=bad"
+		r.turn.Dir, r.turn.Env = "elsewhere", []string{"mood=none"}
+		return tools.Result{Content: "ok"}, nil
+	}
+	set := setOf(t, tool(t, "cd", tools.Write, cd))
+	r = newRig(t, set, calls(llmtest.Call{ID: "c1", Name: "cd"}, llmtest.Call{ID: "c2", Name: "cd"}), calls(llmtest.Call{ID: "c3", Name: "cd"}), text("done"))
+	r.turn.Workspace, r.turn.Dir, r.turn.Env = "/ws", "sub", []string{"mood=calm"}
+	r.run(t, t.Context())
+	if want := slices.Repeat([]string{"/ws sub mood=calm"}, 3); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestS6_4_AToolThatTakesTooLongIsStopped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -44,6 +44,8 @@ type Call struct {
 	Turn      string
 	Step      int
 	Workspace string            // the session's own folder, an absolute path
+	Dir       string            // where commands begin, relative to Workspace, as of the turn's begin (AF02)
+	Env       []string          // name=value for commands, on top of what all get, as of the turn's begin (AF01)
 	Progress  func(text string) // incremental output for the event stream; never nil
 }
 

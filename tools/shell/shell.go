@@ -1,0 +1,222 @@
+// Package shell is the tool bash, by which an agent runs a script in its workspace.
+//
+//	arguments → policy.Judge → the reprint → Runner: bash --noprofile --norc -c → result
+//
+// A script is judged by tools/shell/policy, and what runs is the text that was judged: the
+// reprint, not what the model wrote. The walls around it are the Runner's; see
+// docs/decisions/0078.
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"parley/tools"
+	"parley/tools/shell/policy"
+)
+
+// Name is the name of the tool.
+const Name = "bash"
+
+//go:embed bash.md
+var doc string
+
+// Runner runs programs behind walls. It may be used concurrently.
+type Runner interface {
+	// Run runs a program and returns when nothing of it is left. An exit status other than
+	// 0 is a Result. If ctx ends, all that was started is killed, what was written has
+	// arrived, and the error is the cause of it.
+	Run(ctx context.Context, c Command) (Result, error)
+	// Inside returns the path by which a program knows a workspace.
+	Inside(workspace string) string
+}
+
+// Command is one program to run.
+type Command struct {
+	Args           []string // argument vector
+	Dir            string   // working directory, relative to the workspace; "": the workspace
+	Workspace      string   // absolute path of the folder that may be written
+	ReadOnly       []string // absolute paths of further folders that may be read
+	Env            []string // name=value, on top of what every program gets
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Timeout        time.Duration // 0: as long as the context lasts
+}
+
+// Result is how a program ended.
+type Result struct {
+	Code   int            // exit status, -1 if a signal ended it
+	Signal syscall.Signal // that ended it, or 0
+}
+
+// Options are what the tool is made of. Runner and Policy are required.
+type Options struct {
+	Runner   Runner
+	Policy   *policy.Policy
+	Timeout  time.Duration // of one call; 0: tools.DefaultTimeout (F23)
+	Output   int           // bytes of one result; 0: tools.DefaultOutput (F22)
+	Scratch  []string      // further folders that scripts may change, as they see them, such as /tmp
+	ReadOnly []string      // further folders that scripts may read
+}
+
+// New makes the tool bash. A call is of the category of its script; one that is denied is
+// refused by Run before anything runs, so it is of category Read, and nobody is asked.
+//
+// A call that may have changed something does not run again after a crash: see
+// [tools.Resumable].
+func New(o Options) (tools.Tool, error) {
+	switch {
+	case o.Runner == nil:
+		return nil, errors.New("tool bash: no runner")
+	case o.Policy == nil:
+		return nil, errors.New("tool bash: no policy")
+	case o.Timeout < 0:
+		return nil, fmt.Errorf("tool bash: timeout %s is negative", o.Timeout)
+	case o.Output < 0 || o.Output > 0 && o.Output < minOutput:
+		return nil, fmt.Errorf("tool bash: output of %d bytes is less than %d", o.Output, minOutput)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = tools.DefaultTimeout
+	}
+	if o.Output == 0 {
+		o.Output = tools.DefaultOutput
+	}
+	b := bash{o: o}
+	decoded := func(input) tools.Category { return tools.Read } // Admin where they do not decode
+	typed, err := tools.New(Name, doc, decoded, b.run, announcement)
+	b.Tool = typed
+	return b, err
+}
+
+type input struct {
+	Command string `json:"command" jsonschema:"bash script" minLength:"1"`
+}
+
+var announcement = tools.Announcement{Doing: "Running", Of: "command"}
+
+// bash is the tool. The Tool in it decodes the arguments.
+type bash struct {
+	tools.Tool
+	o Options
+}
+
+var (
+	_ tools.Timed     = bash{}
+	_ tools.Checker   = bash{}
+	_ tools.Announcer = bash{}
+	_ tools.Reasoner  = bash{}
+)
+
+// Category implements [tools.Tool].
+func (b bash) Category(c tools.Call) tools.Category {
+	j, ok := b.judgeCall(c)
+	if !ok {
+		return tools.Admin
+	}
+	switch j.Verdict {
+	case policy.Read, policy.Deny: // what is denied does nothing but say so
+		return tools.Read
+	case policy.Write:
+		return tools.Write
+	default:
+		return tools.Admin
+	}
+}
+
+// Reason implements [tools.Reasoner].
+func (b bash) Reason(c tools.Call) string {
+	j, ok := b.judgeCall(c)
+	if !ok {
+		return ""
+	}
+	return j.String()
+}
+
+// Timeout implements [tools.Timed].
+func (b bash) Timeout(tools.Call) time.Duration { return b.o.Timeout }
+
+// Announcement implements [tools.Announcer].
+func (bash) Announcement() tools.Announcement { return announcement }
+
+// Check implements [tools.Checker].
+func (b bash) Check(a tools.Arguments) error {
+	if c, ok := b.Tool.(tools.Checker); ok {
+		return c.Check(a)
+	}
+	return nil
+}
+
+// judgeCall returns the judgement on the script of a call; false where the arguments do
+// not decode.
+func (b bash) judgeCall(c tools.Call) (policy.Judgement, bool) {
+	if b.Tool.Category(c) == tools.Admin {
+		return policy.Judgement{}, false
+	}
+	var in input
+	if err := json.Unmarshal(c.Arguments, &in); err != nil {
+		return policy.Judgement{}, false
+	}
+	return b.judge(in, c), true
+}
+
+// judge judges a script as it will be run.
+func (b bash) judge(in input, c tools.Call) policy.Judgement {
+	inside := b.o.Runner.Inside(c.Workspace)
+	return b.o.Policy.Judge(in.Command, policy.Place{
+		Dir:   path.Join(inside, c.Dir),
+		Roots: append([]string{inside}, b.o.Scratch...),
+	})
+}
+
+// run runs the reprint of a script. (F21, S6.5)
+func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, error) {
+	j := b.judge(in, c)
+	if j.Verdict == policy.Deny {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "not run: %s", j)
+	}
+	out, errs := newCapture(b.o.Output, c.Progress), newCapture(b.o.Output, nil)
+	res, err := b.o.Runner.Run(ctx, Command{
+		Args:      []string{"bash", "--noprofile", "--norc", "-c", j.Text},
+		Dir:       c.Dir,
+		Workspace: c.Workspace,
+		ReadOnly:  slices.Clone(b.o.ReadOnly),
+		Env:       slices.Clone(c.Env),
+		Stdin:     strings.NewReader(""),
+		Stdout:    out,
+		Stderr:    errs,
+	})
+	if err != nil {
+		return tools.Result{Content: report("", out, errs, b.o.Output)}, err
+	}
+	return tools.Result{Content: report(ending(res), out, errs, b.o.Output), Metadata: metadata(j, res)}, nil
+}
+
+// ending says how a script ended.
+func ending(r Result) string {
+	if r.Signal != 0 {
+		return fmt.Sprintf("exit code: %d\nended by signal: %s\n", 128+int(r.Signal), r.Signal)
+	}
+	return fmt.Sprintf("exit code: %d\n", r.Code)
+}
+
+// metadata says to people and logs what ran.
+func metadata(j policy.Judgement, r Result) string {
+	text, err := json.Marshal(struct {
+		Command string `json:"command"`
+		Verdict string `json:"verdict"`
+		Code    int    `json:"exit_code"`
+	}{j.Text, j.Verdict.String(), r.Code})
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

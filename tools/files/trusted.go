@@ -24,11 +24,14 @@ func IsTrusted(rel string, more []string) bool {
 	return isTrusted(rel, folded)
 }
 
+// TrustedNames returns the names by which IsTrusted knows what is believed, in lower case.
+func TrustedNames() []string { return slices.Clone(trustedNames) }
+
 // isTrusted is IsTrusted with names that are folded.
 func isTrusted(rel string, more []string) bool {
 	for name := range strings.SplitSeq(rel, "/") {
 		name = foldName(name)
-		if isSensitiveName(name) || strings.HasPrefix(name, ".env.") || slices.Contains(more, name) {
+		if slices.Contains(trustedNames, name) || strings.HasPrefix(name, ".env.") || slices.Contains(more, name) {
 			return true
 		}
 	}
@@ -51,35 +54,33 @@ func dropInvisible(r rune) rune {
 	return r
 }
 
-// isSensitiveName knows the names, folded.
-func isSensitiveName(name string) bool {
-	switch name {
-	case ".git", "git~1", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
-		".githooks", ".husky", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml": // version control
-		return true
-	case ".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".buildkite", ".travis.yml", "jenkinsfile": // builders
-		return true
-	case ".profile", ".login", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
-		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc",
-		".inputrc", ".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".config", ".local": // shells
-		return true
-	case ".env", ".envrc", ".direnv", ".tool-versions", ".mise.toml", "mise.toml": // environments
-		return true
-	case ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el", ".gdbinit", ".lldbinit",
-		".vscode", ".idea", ".zed", ".devcontainer", ".devcontainer.json", ".editorconfig": // editors
-		return true
-	case ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".pythonrc", ".pythonstartup", "sitecustomize.py",
-		"usercustomize.py", ".irbrc", ".gemrc", ".cargo", ".m2", ".curlrc", ".wgetrc", ".netrc": // programs
-		return true
-	case ".ssh", "authorized_keys", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".rhosts", "crontab": // identities
-		return true
-	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md",
-		"tools.md", "soul.md", "identity.md", "bootstrap.md", "heartbeat.md", "memory.md", ".memory",
-		"qwen.md", "warp.md", "crush.md", "opencode.md", "copilot-instructions.md", "opencode.json", "opencode.jsonc", "crush.json", ".crush.json", ".rules",
-		".kiro", ".junie", ".continue", ".continuerc.json", ".opencode", ".crush", ".qwen", ".amazonq", ".augment", ".augment-guidelines", ".trae",
-		".claude", ".codex", ".gemini", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo",
-		".goosehints", ".aider.conf.yml", ".mcp.json", "mcp.json": // agents
-		return true
-	}
-	return false
+// trustedNames are the names that something believes, folded.
+var trustedNames = []string{
+	// version control
+	".git", "git~1", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
+	".githooks", ".husky", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml",
+	// builders
+	".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".buildkite", ".travis.yml", "jenkinsfile",
+	// shells
+	".profile", ".login", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".zshrc",
+	".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".inputrc",
+	".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".config", ".local",
+	// environments
+	".env", ".envrc", ".direnv", ".tool-versions", ".mise.toml", "mise.toml",
+	// editors
+	".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el", ".gdbinit", ".lldbinit",
+	".vscode", ".idea", ".zed", ".devcontainer", ".devcontainer.json", ".editorconfig",
+	// programs
+	".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".pythonrc", ".pythonstartup",
+	"sitecustomize.py", "usercustomize.py", ".irbrc", ".gemrc", ".cargo", ".m2", ".curlrc", ".wgetrc", ".netrc",
+	// identities
+	".ssh", "authorized_keys", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".rhosts", "crontab",
+	// agents
+	"claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "tools.md", "soul.md",
+	"identity.md", "bootstrap.md", "heartbeat.md", "memory.md", ".memory", "qwen.md", "warp.md", "crush.md",
+	"opencode.md", "copilot-instructions.md", "opencode.json", "opencode.jsonc", "crush.json", ".crush.json",
+	".rules", ".kiro", ".junie", ".continue", ".continuerc.json", ".opencode", ".crush", ".qwen", ".amazonq",
+	".augment", ".augment-guidelines", ".trae", ".claude", ".codex", ".gemini", ".cursor", ".cursorrules",
+	".windsurf", ".windsurfrules", ".clinerules", ".roo", ".goosehints", ".aider.conf.yml", ".mcp.json",
+	"mcp.json",
 }

@@ -24,6 +24,9 @@ options:
 			break options
 		case known && isWord("-F -v", text):
 			i++
+			if i < len(c.args) && c.args[i].splits {
+				j.raise(Deny, c.node, "what %s runs is only known at run time: quote it", c.name)
+			}
 			continue
 		case strings.HasPrefix(c.args[i].text, "-F") || strings.HasPrefix(c.args[i].text, "-v"):
 			if c.args[i].splits {

@@ -57,7 +57,7 @@ func setsOptions(j *judge, c call) {
 // setsShopt judges shopt.
 func setsShopt(j *judge, c call) {
 	for _, a := range c.args {
-		if text, known := a.lit(); !known || !isWord("-s -u -q -p nullglob globstar dotglob failglob nocaseglob nocasematch extglob lastpipe inherit_errexit", text) {
+		if text, known := a.lit(); !known || !isWord("-s -u -q -p nullglob globstar failglob nocaseglob nocasematch extglob lastpipe inherit_errexit", text) {
 			j.raise(Deny, c.node, "shopt is not given %s here", show(a.text))
 		}
 	}

@@ -101,7 +101,7 @@ type looker struct {
 	unless  string // options that give what skip passes over, with spaces between
 	no      bool   // no operand is a path
 	writeAt int    // the operand of this number, from 1, is written
-	limit   int    // more operands than these need a person; 0: any number
+	alone   bool   // an operand needs a person
 }
 
 // looks returns the rule of a command that only looks.
@@ -115,8 +115,8 @@ func looks(ls ...looker) rule {
 		if p.changes {
 			j.raise(Write, c.node, "%s with these options changes files", c.name)
 		}
-		if l.limit > 0 && len(p.operands) > l.limit {
-			j.raise(Admin, c.node, "%s with %d arguments needs a person", c.name, len(p.operands))
+		if l.alone && len(p.operands) > 0 {
+			j.raise(Admin, c.node, "%s with an argument needs a person", c.name)
 		}
 		skip := l.skip
 		for o := range strings.FieldsSeq(l.unless) {
@@ -179,6 +179,16 @@ func operators(r rule) rule {
 		}
 		r(j, c)
 	}
+}
+
+// startsOthers judges a command that starts another one in a way that is not followed.
+func startsOthers(j *judge, c call) {
+	for _, a := range c.args {
+		if name := path.Base(a.text); j.policy.rules.isBlocked(name) {
+			j.block(c.node, name)
+		}
+	}
+	needsPerson("starts other programs")(j, c)
 }
 
 // needsPerson returns the rule of a command about which a person decides.

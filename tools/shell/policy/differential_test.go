@@ -132,7 +132,7 @@ func TestReprintRunsNothingThatIsDenied(t *testing.T) {
 	t.Parallel()
 	a, p := newArena(t), mustNew(t, policy.Config{})
 	place := policy.Place{Roots: []string{a.work}}
-	runs, seed := 100, uint64(1)
+	runs, seed := 200, uint64(1)
 	if os.Getenv("PARLEY_LONG") != "" {
 		runs, seed = 20_000, uint64(time.Now().UnixNano())
 	}

@@ -60,6 +60,9 @@ func (j *judge) findRuns(c call, i int) int {
 		if a.is("+") && len(inner) > 0 && strings.Contains(inner[len(inner)-1].text, markAny) {
 			break
 		}
+		if a.splits || strings.Trim(a.text, marks) == "" { // it may be the sign that ends the command
+			j.raise(Deny, c.node, "where the command of find ends is only known at run time: put a text before what is unknown")
+		}
 		if strings.Contains(a.text, "{}") {
 			a.text = strings.ReplaceAll(a.text, "{}", markAny)
 			if len(inner) > 0 { // find puts the folder before each name

@@ -51,13 +51,13 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 		"merge-base", "show-ref", "for-each-ref", "show-branch", "whatchanged", "diff-tree", "diff-index", "diff-files", "count-objects", "check-ignore", "cherry",
 		"range-diff", "var", "version", "help", "verify-commit", "verify-tag", "reflog":
 		if command == "diff" || command == "log" || command == "show" {
-			delete2 := options{effects: map[string]effect{}, values: "LSGOU"}
+			narrow := options{effects: map[string]effect{}, values: "LSGOU"}
 			for k, e := range gitRuns {
 				if k != "O" {
-					delete2.effects[k] = e
+					narrow.effects[k] = e
 				}
 			}
-			looking = delete2
+			looking = narrow
 		}
 		j.gitOperands(inner, looking, Read)
 		if command == "reflog" && len(args) > 0 && !args[0].is("show") && !args[0].is("list") {
@@ -80,7 +80,14 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 			verdict = Read
 		}
 		j.gitOperands(inner, looking, verdict)
-	case "add", "commit", "checkout", "switch", "restore", "merge", "reset", "revert", "cherry-pick", "mv", "init":
+	case "mv":
+		j.gitOperands(inner, looking, Write)
+		for _, a := range args {
+			if !strings.HasPrefix(a.text, "-") {
+				j.writes(a, c.node, "git mv")
+			}
+		}
+	case "add", "commit", "checkout", "switch", "restore", "merge", "reset", "revert", "cherry-pick", "init":
 		j.gitOperands(inner, looking, Write)
 	case "rebase":
 		rebase := options{effects: map[string]effect{"x": runs, "exec": runs, "i": asks, "interactive": asks}}

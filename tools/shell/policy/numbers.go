@@ -96,6 +96,9 @@ func (k *facts) collectCall(n *syntax.CallExpr) {
 		}
 		name, _, _ := strings.Cut(text, "=")
 		k.texts[name] = true
+		for at := 2; at < len(text) && text[0] == '-'; at++ { // as in read -aname
+			k.texts[text[at:]] = true
+		}
 	}
 }
 
@@ -172,9 +175,7 @@ func (j *judge) arithmetic(e syntax.ArithmExpr, in syntax.Node) {
 	case *syntax.ParenArithm:
 		j.arithmetic(e.X, in)
 	case *syntax.Word:
-		for _, p := range e.Parts {
-			j.numberPart(p, in)
-		}
+		j.numberParts(e.Parts, in)
 	case nil:
 	default:
 		j.raise(Deny, in, "the arithmetic is not plain")
@@ -193,6 +194,17 @@ func assigned(e *syntax.BinaryArithm) (string, bool) {
 	return "", false
 }
 
+// numberParts judges the parts of a word that is evaluated: together they must not become
+// a name that none of them is.
+func (j *judge) numberParts(parts []syntax.WordPart, in syntax.Node) {
+	for _, p := range parts {
+		if l, ok := p.(*syntax.Lit); ok && len(parts) > 1 && !number.MatchString(l.Value) {
+			j.raise(Deny, in, "arithmetic on a name that is only known at run time")
+		}
+		j.numberPart(p, in)
+	}
+}
+
 // numberPart judges a part of a word that is evaluated.
 func (j *judge) numberPart(p syntax.WordPart, in syntax.Node) {
 	switch p := p.(type) {
@@ -206,9 +218,7 @@ func (j *judge) numberPart(p syntax.WordPart, in syntax.Node) {
 			return
 		}
 	case *syntax.DblQuoted:
-		for _, q := range p.Parts {
-			j.numberPart(q, in)
-		}
+		j.numberParts(p.Parts, in)
 		return
 	case *syntax.ArithmExp:
 		return
@@ -263,7 +273,7 @@ func (j *judge) subscript(e syntax.ArithmExpr, in syntax.Node) {
 			j.raise(Deny, in, "the subscript is not plain")
 		}
 		for _, name := range inListKey.FindAllString(text, -1) {
-			if j.facts.texts[name] {
+			if j.facts.texts[name] || variableVerdict(name) == Deny {
 				j.numberName(name, in)
 			}
 		}

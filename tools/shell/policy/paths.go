@@ -169,14 +169,25 @@ func (j *judge) writes(a arg, part syntax.Node, what string) {
 // isTrusted reports whether a place below a root is one that something else believes.
 func isTrusted(w where, more []string) bool {
 	rel := strings.TrimPrefix(w.abs, w.root)
-	return files.IsTrusted(strings.NewReplacer(markAny, "", markName, "", markHome, "").Replace(rel), more) || globsTrusted(rel)
+	return files.IsTrusted(strings.NewReplacer(markAny, "", markName, "", markHome, "").Replace(rel), more) || globsTrusted(rel, more)
 }
 
-// globsTrusted reports whether a name with a mark may be one that something believes.
-func globsTrusted(rel string) bool {
-	for name := range strings.SplitSeq(rel, "/") {
-		if strings.ContainsAny(name, marks) && strings.HasPrefix(name, ".") {
+// globsTrusted reports whether a pattern may match a name that something believes. A
+// pattern does not match the dot at the beginning of a name.
+func globsTrusted(rel string, more []string) bool {
+	var names []string
+	for name := range strings.SplitSeq(strings.ToLower(rel), "/") {
+		switch {
+		case !strings.ContainsAny(name, marks):
+		case strings.HasPrefix(name, "."):
 			return true
+		case names == nil:
+			names = append(files.TrustedNames(), more...)
+			fallthrough
+		default:
+			if slices.ContainsFunc(names, func(s string) bool { return s[0] != '.' && match(name, strings.ToLower(s)) }) {
+				return true
+			}
 		}
 	}
 	return false
@@ -186,6 +197,9 @@ func globsTrusted(rel string) bool {
 func match(name, s string) bool {
 	if !strings.ContainsAny(name, marks) {
 		return name == s
+	}
+	if strings.Trim(name, marks) == "" {
+		return true
 	}
 	pieces := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(marks, r) })
 	rest := s

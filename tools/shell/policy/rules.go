@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"regexp"
 	"strings"
 )
@@ -81,7 +80,7 @@ func (r *rules) addLooking() {
 		"pwd times dirs help type logname users who w vmstat", looks(looker{no: true}))
 	r.add("tr", looks(looker{no: true}))
 	r.add("jobs", looks(looker{no: true, options: options{effects: map[string]effect{"x": runs}}}))
-	r.add("hostname", looks(looker{no: true, limit: -1, options: options{effects: map[string]effect{"F": asks, "file": asks, "b": asks, "boot": asks}}}))
+	r.add("hostname", looks(looker{no: true, alone: true, options: options{effects: map[string]effect{"F": asks, "file": asks, "b": asks, "boot": asks}}}))
 	r.add("grep egrep fgrep", looks(looker{skip: 1, unless: "e f regexp file", options: options{values: "efmABC", longs: "regexp file max-count", effects: map[string]effect{
 		"e": ignores, "regexp": ignores, "f": readsOne, "file": readsOne, "exclude-from": readsOne,
 	}}}))
@@ -156,18 +155,11 @@ func (r *rules) addWrappers() {
 	r.add("flock", wraps(wrapper{flags: "enosux", values: "wEc", longs: "exclusive shared nonblock unlock close no-fork", takes: "wait timeout conflict-exit-code command", code: "c command", operands: 1, files: true}))
 	r.add("script", wraps(wrapper{flags: "aefq", values: "cEIOBTm", longs: "append return flush force quiet", takes: "command log-in log-out log-io log-timing", code: "c command", writes: "I O B T log-in log-out log-io log-timing", operands: 1, files: true, starts: true}))
 	r.add("watch", func(j *judge, c call) { j.joined(c, wrapper{flags: "bcdegpqtwx", values: "n", takes: "interval"}) })
-	r.add("setarch linux32 linux64 i386 x86_64", wraps(wrapper{flags: "RvFILSTXBZ3"}))
+	r.add("setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 armv7l", wraps(wrapper{flags: "RvFILSTXBZ3"}))
 	r.add("unbuffer chronic ifne", wraps(wrapper{flags: "p"}))
 	r.add("busybox toybox coreutils", wraps(wrapper{longs: "list help"}))
 	r.add("xargs", wraps(wrapper{flags: "0rtpxi", values: "nPLsdaIE", longs: "null no-run-if-empty verbose interactive exit open-tty", takes: "max-args max-procs max-lines max-chars delimiter arg-file replace eof", fills: true}))
-	r.add("strace ltrace valgrind perf gdb lldb catchsegv rr", func(j *judge, c call) {
-		for _, a := range c.args {
-			if name := path.Base(a.text); r.isBlocked(name) {
-				j.block(c.node, name)
-			}
-		}
-		needsPerson("looks into other programs")(j, c)
-	})
+	r.add("strace ltrace valgrind perf gdb lldb catchsegv rr proot fakeroot", startsOthers)
 	r.add("command", looksUp)
 	r.add("builtin", wraps(wrapper{}))
 	r.add("exec", wraps(wrapper{flags: "cl", values: "a"}))
@@ -181,10 +173,10 @@ func (r *rules) addShells() {
 	r.add("python pypy", interprets(language{code: "c", flags: "uBIEsSOqvb", values: "WX", modules: []string{"pytest", "unittest", "json.tool", "py_compile", "compileall", "doctest"}}))
 	r.add("perl", interprets(language{code: "e E", flags: "wWTtnpals0", values: ""}))
 	r.add("ruby", interprets(language{code: "e", flags: "wWvnpal", values: ""}))
-	r.add("node nodejs deno bun", interprets(language{code: "e p eval print", flags: "v"}))
+	r.add("node nodejs", interprets(language{code: "e p eval print", flags: "v"}))
 	r.add("php", interprets(language{code: "r B R E", flags: "nv"}))
 	r.add("lua luajit", interprets(language{code: "e", flags: "v"}))
-	r.add("tclsh guile osascript Rscript julia swipl sbcl clisp racket erl elixir iex scala groovy jshell ghci runghc ocaml gawk-script", needsPerson("runs code of another language, which a person has to read"))
+	r.add("tclsh guile osascript Rscript julia swipl sbcl clisp racket erl elixir iex scala groovy jshell ghci runghc ocaml deno bun", needsPerson("runs code of another language, which a person has to read"))
 	r.add("awk gawk mawk nawk original-awk", awks)
 	r.add("sed gsed", seds)
 	r.add("vi vim nvim view vimdiff ex ed emacs emacsclient nano pico joe micro kak helix hx", needsPerson("is an editor, and can start anything"))
@@ -234,12 +226,17 @@ func (r *rules) addSpecial() {
 	r.add("systemctl loginctl", services)
 	r.add("nc ncat netcat socat", connects)
 	r.add("rsync", optionsOrPerson("reaches other machines or copies whole trees", options{values: "e", longs: "rsh rsync-path", effects: map[string]effect{"e": runs, "rsh": runs, "rsync-path": runs}}))
-	r.add("ssh scp", optionsOrPerson("reaches other machines", options{values: "oFS", effects: map[string]effect{"o": runs, "F": runs, "S": runs}}))
+	elsewhere := optionsOrPerson("reaches other machines", options{values: "oFS", effects: map[string]effect{"o": runs, "F": runs, "S": runs}})
+	r.add("ssh scp", func(j *judge, c call) {
+		startsOthers(j, c)
+		elsewhere(j, c)
+	})
 	r.add("man", manuals)
 	r.add("parallel", never("gives texts to a shell: use xargs"))
 	r.add("curl wget ping dig host nslookup telnet traceroute", needsPerson("reaches the network"))
 	r.add("docker podman nerdctl kubectl helm lxc crictl", needsPerson("reaches other machines, or this one as another user"))
-	r.add("npx pip pipx uv gem apt apt-get dpkg yum dnf apk pacman brew snap", needsPerson("fetches and runs code of others"))
+	r.add("npx pipx uv uvx bunx", startsOthers)
+	r.add("pip gem apt apt-get dpkg yum dnf apk pacman brew snap", needsPerson("fetches and runs code of others"))
 	r.add("chown chgrp chattr setfacl mknod patch", needsPerson("changes more than its arguments show"))
 	r.add("pkill killall", needsPerson("ends processes by their names"))
 }

@@ -37,11 +37,7 @@ func (j *judge) shell(c call, posix bool) {
 			return
 		}
 	}
-	text, known := script.lit()
-	if known && posix && !meansTheSame(text) {
-		j.raise(Deny, c.node, "the script for %s uses what only bash knows: run it without %s", c.name, c.name)
-	}
-	j.shellCode(c, script)
+	j.shellCode(c, script, posix)
 }
 
 // shellOptions judges the options of a shell. It returns how many arguments they are, and
@@ -261,6 +257,9 @@ func (j *judge) codeFile(c call, operands []arg, input bool) {
 		return
 	}
 	j.reads(operands[0], c.node)
+	if j.locate(text).root == "" {
+		j.raise(Admin, c.node, "%s runs %s, which is not of the workspace", c.name, shorten(text))
+	}
 	j.workspaceCode(c)
 	j.mentionAll(call{args: operands[1:], node: c.node})
 }

@@ -104,38 +104,20 @@ func tars(j *judge, c call) {
 		j.raise(Admin, c.node, "the options of %s are not plain: put a dash before each", c.name)
 	}
 	p := j.options(c, o)
-	creates := p.given["c"] || p.given["create"] || p.given["r"] || p.given["append"] || p.given["u"] || p.given["update"] || p.given["A"]
-	lists := p.given["t"] || p.given["list"]
-	for i, a := range c.args[:len(c.args)-1] {
-		next := c.args[i+1]
-		switch {
-		case isWord("-f --file", a.text), strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.HasSuffix(a.text, "f"):
-			if strings.Contains(next.text, ":") {
-				j.raise(Admin, c.node, "%s reaches another machine for %s", c.name, show(next.text))
-			}
-			if next.is("-") {
-				continue
-			}
-			if creates {
-				j.writes(next, c.node, "tar")
-			} else {
-				j.reads(next, c.node)
-			}
-		case isWord("-C --directory", a.text):
-			if creates || lists {
-				j.reads(next, c.node)
-			} else {
-				j.writes(next, c.node, "tar")
-			}
-		}
+	creates := isGiven(p, "c r u A create append update concatenate")
+	lists := isGiven(p, "t list") && !creates
+	o.effects["f"], o.effects["C"] = readsOne, writesOne
+	if creates {
+		o.effects["f"] = writesOne
 	}
-	for _, a := range c.args { // attached values
-		_, value, has := strings.Cut(a.text, "=")
-		if has && (strings.HasPrefix(a.text, "--f") || strings.HasPrefix(a.text, "--d")) {
-			j.writes(arg{text: value, splits: a.splits, node: a.node}, c.node, "tar")
-		}
-		if strings.HasPrefix(a.text, "-C") && len(a.text) > 2 || strings.HasPrefix(a.text, "-f") && len(a.text) > 2 {
-			j.writes(arg{text: a.text[2:], splits: a.splits, node: a.node}, c.node, "tar")
+	if creates || lists {
+		o.effects["C"] = readsOne
+	}
+	o.effects["file"], o.effects["directory"] = o.effects["f"], o.effects["C"]
+	j.options(c, o)
+	for _, a := range c.args {
+		if strings.Contains(a.text, ":") {
+			j.raise(Admin, c.node, "%s may reach another machine for %s", c.name, show(a.text))
 		}
 	}
 	for _, a := range p.operands {
@@ -143,9 +125,19 @@ func tars(j *judge, c call) {
 			j.reads(a, c.node)
 		}
 	}
-	if !lists || creates {
+	if !lists {
 		j.raise(Write, c.node, "tar changes files")
 	}
+}
+
+// isGiven reports whether one of these options is given.
+func isGiven(p parsed, names string) bool {
+	for name := range strings.FieldsSeq(names) {
+		if p.given[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // valued maps the letters of tar that take a value to v.
@@ -170,7 +162,8 @@ func compiles(j *judge, c call) {
 			j.writes(arg{text: a.text[2:], splits: a.splits, node: a.node}, c.node, c.name+" -o")
 		case a.mayBeOption(), strings.HasPrefix(a.text, "-f"), strings.HasPrefix(a.text, "-B"), strings.HasPrefix(a.text, "-X"), strings.HasPrefix(a.text, "-Wl,"),
 			strings.HasPrefix(a.text, "-Wp,"), strings.HasPrefix(a.text, "-Wa,"), strings.HasPrefix(a.text, "-d"), strings.HasPrefix(a.text, "-M"),
-			strings.HasPrefix(a.text, "-s") && !a.is("-s") && !strings.HasPrefix(a.text, "-std="), strings.HasPrefix(a.text, "--"), strings.HasPrefix(a.text, "@"):
+			strings.HasPrefix(a.text, "-s") && !a.is("-s") && !strings.HasPrefix(a.text, "-std="), strings.HasPrefix(a.text, "-c") && !a.is("-c"), strings.HasPrefix(a.text, "-load"), strings.HasPrefix(a.text, "-p") && !isWord("-pthread -pipe -pedantic", a.text),
+			strings.HasPrefix(a.text, "--"), strings.HasPrefix(a.text, "@"):
 			j.raise(Admin, c.node, "%s with %s needs a person", c.name, show(a.text))
 		case strings.HasPrefix(a.text, "-"):
 		default:
@@ -225,14 +218,16 @@ func (j *judge) joined(c call, w wrapper) {
 	if done || len(rest) == 0 {
 		return
 	}
-	var code []string
-	for _, a := range rest {
-		text, known := a.lit()
-		if !known {
-			j.raise(Deny, c.node, "the script for %s is only known at run time", c.name)
-			return
+	code := arg{}
+	for i, a := range rest {
+		if _, known := a.lit(); !known {
+			code = a
+			break
 		}
-		code = append(code, text)
+		if i > 0 {
+			code.text += " "
+		}
+		code.text += a.text
 	}
-	j.script(strings.Join(code, " "), c.name, c.node)
+	j.shellCode(c, code, true)
 }

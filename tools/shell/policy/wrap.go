@@ -58,6 +58,7 @@ func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
 			return w.fill(args[operands:], replaced), false
 		case w.assigns && text[:min(1, len(text))] != "-" && assignment(text) != "":
 			j.assignName(assignment(text), true, c.node)
+			j.facts.texts[assignment(text)] = true // for a script behind it
 			args = args[1:]
 		case w.assigns && text == "-":
 			args = args[1:]
@@ -168,7 +169,7 @@ func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced
 		}
 		switch {
 		case isWord(w.code, name):
-			j.shellCode(c, val)
+			j.shellCode(c, val, true)
 			return used, "", true
 		case isWord(w.writes, name):
 			j.writes(val, c.node, c.name)
@@ -179,12 +180,16 @@ func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced
 	return used, replaced, true
 }
 
-// shellCode judges an argument that a shell runs.
-func (j *judge) shellCode(c call, a arg) {
+// shellCode judges an argument that a shell runs; posix says that it may know less than
+// bash.
+func (j *judge) shellCode(c call, a arg, posix bool) {
 	code, known := a.lit()
 	if !known {
 		j.raise(Deny, c.node, "the script for %s is only known at run time", c.name)
 		return
+	}
+	if posix && !meansTheSame(code) {
+		j.raise(Deny, c.node, "the script for %s uses what only bash knows: run it without %s", c.name, c.name)
 	}
 	j.script(code, c.name, c.node)
 }

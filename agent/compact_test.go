@@ -77,7 +77,7 @@ func overlays(ms []transcript.Message) (all []transcript.Overlay) {
 	return all
 }
 
-// requirements B11, N02, N04, N08, AH01
+// requirements B11, N04, N08, AH01
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	t.Run("puts a summary in place of old turns, and keeps the history", func(t *testing.T) {

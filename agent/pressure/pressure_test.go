@@ -148,7 +148,7 @@ func TestNext(t *testing.T) {
 	}
 	next := func(c *conversation, tokens int64) pressure.Plan { return l.Next(c.messages, c.turn(), tokens, 0) }
 
-	t.Run("requirements TX23: cuts results of tools from 60 % on", func(t *testing.T) {
+	t.Run("requirements N02, TX23: cuts results of tools from 60 % on", func(t *testing.T) {
 		t.Parallel()
 		c := tools()
 		if p := next(c, l.Trim-1); p.Action != pressure.Proceed {

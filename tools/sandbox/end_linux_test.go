@@ -43,7 +43,7 @@ func marked(t *testing.T, mark string) (pids []int) {
 // helpers are the helpers that this process has.
 func helpers(t *testing.T) (n int) {
 	t.Helper()
-	pids, err := children(os.Getpid())
+	pids, err := descendants(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

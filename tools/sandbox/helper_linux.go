@@ -135,7 +135,7 @@ func (r *run) run() report {
 	}
 	status, err := r.program.wait()
 	if err == nil && !r.Walls.Namespaces {
-		err = killChildren()
+		err = killAll()
 	}
 	if err != nil {
 		return report{Failed: err.Error()}
@@ -229,6 +229,9 @@ func (r *run) confine() error {
 			return err
 		}
 	}
+	if err := yieldToOthers(); err != nil {
+		return err
+	}
 	dir, err := openInside(root, r.Dir)
 	if err != nil {
 		return err
@@ -255,6 +258,20 @@ func (r *run) confine() error {
 	}
 	if err := r.program.start(path, r.Args, r.Env, !r.Walls.Namespaces); err != nil {
 		return &startError{fmt.Errorf("%s: %w", r.Args[0], err)}
+	}
+	return nil
+}
+
+// yieldToOthers makes this thread and what it starts nicer than the helper, which must
+// be able to end it, and than the gateway.
+func yieldToOthers() error {
+	prio, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return fmt.Errorf("read the priority: %w", err)
+	}
+	nice := 20 - prio // what the system call returns is never negative
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, min(nice+5, 19)); err != nil {
+		return fmt.Errorf("lower the priority: %w", err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 // features of the kernel taken away. A world is this test binary again, with these
 // variables; see TestWorlds.
 const (
-	worldEnv  = "SANDBOX_TEST_WORLD"  // what to take away: words of landlock, namespaces
+	worldEnv  = "SANDBOX_TEST_WORLD"  // what to take away: words of landlock, namespaces, proc
 	levelEnv  = "SANDBOX_TEST_LEVEL"  // the level that must be found
 	canaryEnv = "SANDBOX_TEST_CANARY" // a secret of the gateway
 	aloneEnv  = "SANDBOX_TEST_ALONE"  // the workspace of a gateway that is killed
@@ -52,6 +52,8 @@ func takeAway(what string) error {
 		switch word {
 		case "landlock":
 			err = errors.Join(err, hideLandlock())
+		case "proc": // as containers do
+			err = errors.Join(err, unix.Mount("tmpfs", "/proc/sys", "tmpfs", 0, ""))
 		case "namespaces":
 			err = errors.Join(err, os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0o600))
 		}
@@ -143,15 +145,26 @@ func TestWorlds(t *testing.T) {
 	if base == LevelA || base == LevelC {
 		unlocked = LevelC
 	}
+	ordinary, namespaces, proc := base, "namespaces", "proc"
+	if base == LevelB || base == LevelD { // there are none to take away, and root runs nothing
+		ordinary, namespaces, proc = without, "nothing", "nothing"
+	}
+	done := map[string]bool{}
 	for name, w := range map[string]struct {
 		away string
 		want Level
 	}{
-		"an ordinary user":          {"nothing", base},
-		"a kernel without Landlock": {"landlock", unlocked},
-		"a kernel of no namespaces": {"namespaces", without},
-		"a kernel that has neither": {"landlock namespaces", LevelD},
+		"an ordinary user":              {"nothing", ordinary},
+		"a kernel without Landlock":     {"landlock", unlocked},
+		"a kernel of no namespaces":     {namespaces, without},
+		"a container that hides a proc": {proc, ordinary},
+		"a kernel that has neither":     {"landlock " + namespaces, LevelD},
 	} {
+		if done[w.away] {
+			t.Logf("%s: the same as another on this machine", name)
+			continue
+		}
+		done[w.away] = true
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, err := inWorld(t, w.away, w.want)
@@ -162,7 +175,7 @@ func TestWorlds(t *testing.T) {
 			if w.want == LevelD {
 				ran = "--- SKIP: TestLevel" // once it has refused
 			}
-			if !strings.Contains(out, ran) {
+			if !strings.Contains(out, ran) || w.away == "proc" && !strings.Contains(out, "have no /proc") {
 				t.Fatalf("the tests of this world did not run:\n%s", out)
 			}
 			t.Logf("level %s", w.want)
@@ -176,7 +189,7 @@ func inWorld(t *testing.T, away string, want Level) (string, error) {
 	dir, self := reachable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	which := "^(TestLevel|TestEscapes|TestOpen|TestEnvironment|TestNoSecretOfTheGatewayIsInSight|TestProgramsAreNotRoot|TestFilesOfTheWorkspaceBelongToTheGateway|TestNothingSurvives)$"
+	which := "^(TestLevel|TestEscapes|TestOpen|TestEnvironment|TestNoSecretOfTheGatewayIsInSight|TestProgramsAreNotRoot|TestFilesOfTheWorkspaceBelongToTheGateway|TestReadOnly|TestNothingSurvives)$"
 	if os.Getenv("PARLEY_LONG") != "" {
 		which = "."
 	}
@@ -189,12 +202,12 @@ func inWorld(t *testing.T, away string, want Level) (string, error) {
 		uid = 65534
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 	}
-	if strings.Contains(away, "namespaces") && (walledLevel() == LevelA || walledLevel() == LevelC) {
-		// Its limit of namespaces is set from inside a namespace. There, the user is called
-		// root, and is none.
-		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER
+	if strings.Contains(away, "namespaces") || strings.Contains(away, "proc") {
+		// The limit of namespaces is set, and parts of /proc are hidden, from inside a
+		// namespace. There, the user is called root, and is none.
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: max(uid, 0), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
 		cmd.SysProcAttr.Credential = &syscall.Credential{NoSetGroups: true}
 		if os.Geteuid() != 0 {
 			cmd.SysProcAttr.GidMappings[0].HostID = os.Getegid()
@@ -202,14 +215,6 @@ func inWorld(t *testing.T, away string, want Level) (string, error) {
 	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
-}
-
-func walledLevel() Level {
-	s, err := opened()
-	if err != nil {
-		return LevelD
-	}
-	return s.Level()
 }
 
 // reachable is a folder that an ordinary user has, with this binary.

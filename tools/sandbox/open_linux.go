@@ -124,19 +124,16 @@ func (s *Sandbox) try(ctx context.Context, level Level, w walls) (bool, error) {
 			// Nor without /proc.
 			return false, err
 		}
-		reason := fmt.Sprintf("level %s: %v", level, err)
 		if w.Namespaces && !w.Proc {
-			reason = fmt.Sprintf("level %s without /proc: %v", level, err)
+			return false, nil // for the same reason as with it
 		}
-		s.reasons = append(s.reasons, reason)
+		s.reasons = append(s.reasons, fmt.Sprintf("level %s: %v", level, err))
 		return false, nil
 	}
 	s.level = level
-	if level == LevelA {
-		s.reasons = nil
-		if !w.Proc {
-			s.reasons = []string{"programs have no /proc: the container hides parts of it"}
-		}
+	if w.Namespaces && !w.Proc {
+		// In the place of why the attempt with it failed.
+		s.reasons[len(s.reasons)-1] = "programs have no /proc: the container hides parts of it"
 	}
 	return true, nil
 }

@@ -87,34 +87,56 @@ func (p *process) reap() (bool, unix.WaitStatus, error) {
 	return true, status, nil
 }
 
-// killChildren kills all that is below this process, which adopts what loses its parent.
-func killChildren() error {
+// killAll kills all that is below this process, which adopts what loses its parent.
+//
+// Nothing is reaped until nothing lives. What is dead keeps its place among the
+// processes that the program may have, so that a program which starts processes faster
+// than they are killed runs out of places.
+func killAll() error {
+	self := os.Getpid()
 	for {
-		pids, err := children(os.Getpid())
+		pids, err := descendants(self)
 		if err != nil {
 			return err
 		}
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		// One of these ends for sure, if there is one.
-		_, err = unix.Wait4(-1, nil, 0, nil)
-		switch {
-		case errors.Is(err, unix.ECHILD):
-			return nil
-		case err != nil && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("end what the program left: %w", err)
+		if len(pids) > 0 {
+			// They are dying. The time is for them, not for looking.
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+			continue
+		}
+		// The look may have missed one that was just started.
+		if done, err := reapAll(); done || err != nil {
+			return err
 		}
 	}
 }
 
-// children returns the children of the process parent.
-func children(parent int) ([]int, error) {
+// reapAll takes what has ended, and reports whether no child is left.
+func reapAll() (bool, error) {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.ECHILD):
+			return true, nil
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return false, fmt.Errorf("end what the program left: %w", err)
+		case pid == 0:
+			return false, nil
+		}
+	}
+}
+
+// descendants returns the processes below root that live.
+func descendants(root int) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
-	var pids []int
+	below, alive := map[int][]int{}, map[int]bool{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -124,11 +146,28 @@ func children(parent int) ([]int, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// pid (name) state parent; a name may be anything.
+		// pid (name) state parent …; a name may be anything.
 		f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if len(f) > 1 && f[1] == strconv.Itoa(parent) {
-			pids = append(pids, pid)
+		if len(f) < 18 {
+			continue
+		}
+		parent, err := strconv.Atoi(f[1])
+		if err != nil {
+			continue
+		}
+		below[parent] = append(below[parent], pid)
+		// The first thread of a process may have ended before the others.
+		alive[pid] = f[0] != "Z" && f[0] != "X" || f[17] != "1" && f[17] != "0"
+	}
+	var living []int
+	for todo := []int{root}; len(todo) > 0; {
+		pids := below[todo[0]]
+		todo = append(todo[1:], pids...)
+		for _, pid := range pids {
+			if alive[pid] {
+				living = append(living, pid)
+			}
 		}
 	}
-	return pids, nil
+	return living, nil
 }

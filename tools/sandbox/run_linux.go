@@ -27,9 +27,9 @@ const (
 	insideHome = "/tmp/home"
 )
 
-// endTime is how long a helper has for ending what it started, where the kernel does not
-// do it. Only a process that the kernel itself cannot end takes so long.
-const endTime = 10 * time.Second
+// endTime is how long a helper has for ending what it started. Only a process that the
+// kernel itself cannot end takes so long.
+const endTime = time.Minute
 
 // run runs c inside the walls of s.
 func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {

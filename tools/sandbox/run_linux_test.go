@@ -294,6 +294,9 @@ func TestLimits(t *testing.T) {
 			"head -c 3000000 /dev/zero > /tmp/f || echo full; head -c 3000000 /dev/zero > /dev/shm/f || echo full", func(c *Config) { c.Scratch = 1 << 20 },
 			func(_ Result, out string) bool { return strings.Count(out, "full\n") == 2 || s.Level() == LevelB },
 		},
+		"priority": {"nice; (nice -n -5 true) 2>&1 | head -n 1", func(*Config) {}, func(_ Result, out string) bool {
+			return !strings.HasPrefix(out, "0\n") && strings.Contains(out, "cannot set niceness")
+		}},
 		"core files": {"ulimit -c", func(*Config) {}, func(_ Result, out string) bool { return out == "0\n" }},
 		"limits stay": {
 			"ulimit -Hn unlimited 2>/dev/null || echo no; ulimit -Hd unlimited 2>/dev/null || echo no", func(*Config) {},
@@ -358,5 +361,26 @@ func TestNoDescriptorReachesAProgram(t *testing.T) {
 	_, out, err := sh(t, s, "exec 2> /dev/null; for i in $(seq 3 "+itoa(fd+3)+"); do ( : <&$i ) && echo $i; done; echo done")
 	if err != nil || out != "done\n" {
 		t.Errorf("%q %v", out, err)
+	}
+}
+
+// A file that the caller gives is not handed over: the program could read it, move in it
+// and lock it.
+func TestFilesOfTheCallerAreBehindPipes(t *testing.T) {
+	s := walled(t)
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	in, err := os.Open("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	_, _, err = sh(t, s, "for i in 0 1 2; do [ -p /dev/fd/$i ] && echo pipe; done", func(c *Command) { c.Stdin, c.Stdout, c.Stderr = in, f, f })
+	got, readErr := os.ReadFile(f.Name())
+	if err != nil || readErr != nil || string(got) != strings.Repeat("pipe\n", 3) {
+		t.Errorf("%q %v %v", got, err, readErr)
 	}
 }

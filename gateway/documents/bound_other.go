@@ -4,9 +4,9 @@ package documents
 
 import "runtime/debug"
 
-// bound is all that can be asked here: the clock of the process that waits does the
+// limitProcess is all that can be asked here: the clock of the process that waits does the
 // rest.
-func bound() error {
-	debug.SetMemoryLimit(mostMemory / 2)
+func limitProcess() error {
+	debug.SetMemoryLimit(maxMemory / 2)
 	return nil
 }

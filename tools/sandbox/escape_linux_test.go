@@ -152,6 +152,15 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("refuses a program that would start itself for ever", func(t *testing.T) {
+		mainCalled.Store(false)
+		defer mainCalled.Store(true)
+		for _, mode := range []string{ModeAuto, ModeUnsafeHost} {
+			if _, err := Open(t.Context(), Config{Mode: mode}); err == nil {
+				t.Errorf("%s: opened", mode)
+			}
+		}
+	})
 	t.Run("runs without walls only where the operator says so", func(t *testing.T) {
 		s, err := Open(t.Context(), Config{Mode: ModeUnsafeHost, Getenv: os.LookupEnv})
 		if err != nil || s.Level() != LevelD || !s.Usable() || len(s.Reasons()) != 1 {

@@ -12,15 +12,21 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
+// mainCalled is whether this binary is a helper where it is started as one. A binary
+// that is not would do all that it does again instead, and start itself again there.
+var mainCalled atomic.Bool
+
 // Main is the first call of a program's main function, and of TestMain in tests that run
 // commands. In a process that the sandbox has started it does that process's work and
 // does not return; in any other it does nothing.
 func Main() {
+	mainCalled.Store(true)
 	if len(os.Args) < 2 {
 		return
 	}

@@ -30,6 +30,9 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if !mainCalled.Load() {
+		return nil, errors.New("sandbox: the main function of this program does not call Main first")
+	}
 	s := &Sandbox{config: c.Defaults(), level: LevelD}
 	if s.config.Mode == ModeUnsafeHost {
 		s.system = system{uid: os.Geteuid(), gid: os.Getegid()}

@@ -63,6 +63,9 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 		return Result{}, context.Cause(ctx)
 	}
 	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
 		return Result{}, fmt.Errorf("start the helper: %w", err)
 	}
 	r.closeChildEnds()

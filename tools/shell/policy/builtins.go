@@ -160,15 +160,14 @@ func declaresByName(j *judge, c call) {
 // tests judges test and [.
 func tests(j *judge, c call) {
 	for i, a := range c.args {
-		before := i > 0 && c.args[i-1].isDynamic()
+		open := a.mayBeOption() || strings.HasPrefix(a.text, "-") && a.isDynamic() // it may be -v
 		switch {
 		case i > 0 && c.args[i-1].is("-v") || i > 0 && c.args[i-1].is("-R"):
 			j.variableName(a, c.node, c.name)
 		case a.splits && !strings.Contains(a.text, markName) && !j.isCounted(a):
 			j.raise(Admin, c.node, "an argument of %s may turn out to be several: quote it", c.name)
-		case a.mayBeOption() && i+1 < len(c.args) && c.args[i+1].isDynamic() && !before,
-			a.isDynamic() && before:
-			j.raise(Deny, c.node, "%s may evaluate the second of two texts that are only known at run time: put an operator between them", c.name)
+		case open && i+1 < len(c.args) && (c.args[i+1].isDynamic() || strings.Contains(c.args[i+1].text, "[")):
+			j.raise(Deny, c.node, "%s may evaluate what follows a text that is only known at run time: put an operator between them", c.name)
 		default:
 			if strings.Contains(a.text, "/") {
 				j.mention(a, c.node)

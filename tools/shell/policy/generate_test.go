@@ -131,6 +131,27 @@ func (g generator) simple() string {
 	return b.String()
 }
 
+// nested writes a script for another bash.
+func (g generator) nested() string {
+	inner := g.pick(g.simple(), g.simple()+"\nrm z", "echo \\\"; rm z; \\\"", "echo '\\'; rm z; '", "ls \\\nrm", "echo \\$(rm z)", "ls #\\\nrm z", "echo \"a\"#; rm z")
+	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(inner)
+	switch g.IntN(7) {
+	case 0:
+		return "bash <<E\n" + inner + "\nE\n"
+	case 1:
+		return "bash <<'E'\n" + inner + "\nE\n"
+	case 2:
+		return "bash <<<\"" + escaped + "\""
+	case 3:
+		return "bash -c \"" + escaped + "\""
+	case 4:
+		return "sh -c \"" + escaped + "\""
+	case 5:
+		return "bash <<E\n" + strings.ReplaceAll(escaped, `\"`, `"`) + "\nE\n"
+	}
+	return "bash -c '" + strings.ReplaceAll(inner, "'", `'\''`) + "' " + g.word()
+}
+
 func (g generator) list(depth int) string {
 	if depth > 3 {
 		return g.simple()
@@ -148,7 +169,9 @@ func (g generator) list(depth int) string {
 		return "case " + g.word() + " in\n" + g.pick("x", "*", "rm") + ") " + g.list(depth+1) + "\n;;\nesac"
 	case 5:
 		return g.pick("f", "ls") + "() { " + g.list(depth+1) + "\n}"
-	case 6, 7:
+	case 6:
+		return g.nested()
+	case 7, 8:
 		return g.list(depth+1) + g.pick(" | ", " && ", " || ", "\n", " & ", "; ", " |& ") + g.list(depth+1)
 	}
 	return g.simple()

@@ -119,7 +119,7 @@ func standardInput(redirs []*syntax.Redirect) (arg, bool) {
 		case r.Op == syntax.Hdoc && isQuoted(r.Word):
 			text = arg{text: rawText(r.Hdoc)}
 		case r.Op == syntax.Hdoc:
-			text = arg{text: decodeDouble(&syntax.DblQuoted{Parts: r.Hdoc.Parts})}
+			text = arg{text: decodeExpanding(r.Hdoc.Parts, "$`\\")}
 		default:
 			return arg{}, false
 		}

@@ -151,7 +151,7 @@ func decodeWord(w *syntax.Word) arg {
 		case *syntax.SglQuoted:
 			b.WriteString(decodeSingle(p))
 		case *syntax.DblQuoted:
-			text := decodeDouble(p)
+			text := decodeExpanding(p.Parts, "$`\"\\")
 			if p.Dollar { // a translation may stand for it
 				text = markAny
 			}
@@ -229,17 +229,18 @@ func decodeSingle(q *syntax.SglQuoted) string {
 	return text
 }
 
-// decodeDouble returns the text of a word in double quotes.
-func decodeDouble(q *syntax.DblQuoted) string {
+// decodeExpanding returns the text of what stands in double quotes or in a here-document,
+// where a backslash quotes the characters in special and no others.
+func decodeExpanding(parts []syntax.WordPart, special string) string {
 	var b strings.Builder
-	for _, p := range q.Parts {
+	for _, p := range parts {
 		l, ok := p.(*syntax.Lit)
 		if !ok {
 			b.WriteString(markAny)
 			continue
 		}
 		for i := 0; i < len(l.Value); i++ {
-			if c := l.Value[i]; c == '\\' && i+1 < len(l.Value) && strings.IndexByte("$`\"\\", l.Value[i+1]) >= 0 {
+			if c := l.Value[i]; c == '\\' && i+1 < len(l.Value) && strings.IndexByte(special, l.Value[i+1]) >= 0 {
 				i++
 			}
 			b.WriteByte(l.Value[i])

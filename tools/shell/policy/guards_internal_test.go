@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 func TestJudgeDeniesWhenItPanics(t *testing.T) {
@@ -14,6 +16,22 @@ func TestJudgeDeniesWhenItPanics(t *testing.T) {
 	got := p.judge("ls", Place{}, func(*judge, *program) { panic("lost") })
 	if got.Verdict != Deny || got.Text != "" || got.Reason != "the command could not be analysed" || !strings.Contains(got.Part, "lost at ") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// No script is known in which the parser leaves an expansion in a text.
+func TestPlainTextDeniesWhatTheParserLeft(t *testing.T) {
+	t.Parallel()
+	p, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]Verdict{"a": Read, "$": Read, `\$(rm)`: Read, "\\`": Read, "$(rm)": Deny, "${x}": Deny, "a`rm`": Deny, `\\$(rm)`: Deny, "$[1]": Deny} {
+		j := newJudge(p, Place{})
+		j.plainText(&syntax.Lit{Value: text})
+		if j.verdict != want {
+			t.Errorf("%q: %s, want %s", text, j.verdict, want)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ var gitRuns = map[string]effect{
 
 func (j *judge) gitCommand(c call, command string, args []arg) {
 	inner := call{name: "git " + command, args: args, node: c.node}
-	looking := options{effects: gitRuns}
+	looking := options{effects: gitRuns, values: "m"}
 	switch command {
 	case "status", "diff", "log", "show", "blame", "annotate", "shortlog", "describe", "rev-parse", "rev-list", "ls-files", "ls-tree", "cat-file", "name-rev",
 		"merge-base", "show-ref", "for-each-ref", "show-branch", "whatchanged", "diff-tree", "diff-index", "diff-files", "count-objects", "check-ignore", "cherry",

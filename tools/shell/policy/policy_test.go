@@ -93,6 +93,7 @@ func TestJudgementString(t *testing.T) {
 		"x=rm; $x y":                   "the name of the command is only known at run time (in: $x y)",
 		"ls; echo x > /etc/cron.d/x":   "the redirection writes /etc/cron.d/x, which lies outside the workspace (in: /etc/cron.d/x)",
 		"touch a; frobnicate; touch b": "frobnicate is not a command that the policy knows (in: frobnicate)",
+		"cat < /dev/tcp/192.0.2.1/80":  "bash makes a network connection of /dev/tcp/192.0.2.1/80 (in: /dev/tcp/192.0.2.1/80)",
 		"ls":                           "nothing in it changes anything",
 		"echo " + strings.Repeat("long ", 100) + "> x": "the redirection writes x (in: x)",
 		"rm " + strings.Repeat("ä", 100):               "rm is always denied: use delete_file (in: rm " + strings.Repeat("ä", 58) + " [...])",
@@ -166,6 +167,8 @@ func TestJudgePlace(t *testing.T) {
 		{"/workspace/sub", "echo x > ../a", "write"},
 		{"/workspace/sub", "echo x > /tmp/agent/a", "write"},
 		{"/workspace/sub", "echo x > /tmp/agents", "admin"},
+		{"/workspace/sub", "cd /workspace; cat ../a", "admin"},
+		{"/workspace/sub", "cd /workspace; echo x > ../a", "admin"},
 		{"/etc", "cat passwd", "deny"},
 		{"/etc", "echo x > motd", "admin"},
 	} {

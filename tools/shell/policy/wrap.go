@@ -41,7 +41,7 @@ func wraps(w wrapper) rule {
 // peel returns the command line that c starts. done says that it was judged already.
 func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
 	operands := w.operands
-	replaced, code := "", false
+	replaced, code, ended := "", false, false
 	args := c.args
 	for len(args) > 0 {
 		text, known := args[0].lit()
@@ -50,19 +50,15 @@ func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
 			return nil, true
 		}
 		switch {
-		case text == "--":
-			args = args[1:]
-			if operands > len(args) {
-				return nil, false
-			}
-			return w.fill(args[operands:], replaced), false
+		case text == "--" && !ended:
+			args, ended = args[1:], true
 		case w.assigns && text[:min(1, len(text))] != "-" && assignment(text) != "":
 			j.assignName(assignment(text), true, c.node)
 			j.facts.texts[assignment(text)] = true // for a script behind it
 			args = args[1:]
 		case w.assigns && text == "-":
 			args = args[1:]
-		case len(text) > 1 && text[0] == '-':
+		case len(text) > 1 && text[0] == '-' && !ended:
 			used, value, ok := j.wrapperOption(c, w, args)
 			if !ok {
 				return nil, true
@@ -72,7 +68,11 @@ func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
 			}
 			code = code || w.hasCode(args[0].text)
 			args = args[used:]
-		case operands > 0:
+		case operands > 0 && text != "":
+			if !w.files && !isDigit(rune(text[0])) { // it may be the command already
+				j.raise(Deny, c.node, "which command %s starts cannot be seen behind %s: put a number there", c.name, shorten(text))
+				return nil, true
+			}
 			operands--
 			if w.files {
 				j.writes(args[0], c.node, c.name)

@@ -129,6 +129,8 @@ func TestJudgeText(t *testing.T) {
 		"nothing":                         {"", "no command"},
 		"comments alone":                  {"# rm", "no command"},
 		"what is not bash":                {"ls (", "not valid bash"},
+		"blocks in each other":            {strings.Repeat("{ ", 150) + "ls" + strings.Repeat("; }", 150), "nested too deeply"},
+		"open parentheses":                {"echo " + strings.Repeat("(", 300), "nested too deeply"},
 		"what is nested deeply":           {strings.Repeat("$(", 500) + "ls" + strings.Repeat(")", 500), "nested too deeply"},
 		"a comment at a word":             {"( ls \"a\"#; rm x\n)", "comment touches"},
 		"a comment with a backslash":      {"ls #\\\nrm x", "backslash"},

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"parley/tools"
+	"parley/tools/trusted"
 )
 
 var (
@@ -66,7 +67,7 @@ func (w *writer) checkRealPath(p place, home, is string) error {
 	switch {
 	case !ok || p.denied.contains(is):
 		return errNotAllowed
-	case w.isSensitive(rel) && !w.isSensitive(p.rel):
+	case trusted.Includes(rel, w.trusted) && !trusted.Includes(p.rel, w.trusted):
 		return errByLink
 	}
 	return nil

@@ -26,17 +26,6 @@ func category(t testing.TB, c files.Config, tool, workspace, path string) tools.
 	return lookup(t, c, tool).Category(tools.Call{Name: tool, Arguments: raw, Workspace: workspace})
 }
 
-func TestIsTrusted(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]bool{
-		"a/b.txt": false, "persona.md": true, "sub/PERSONA.md": true, "a/.git/config": true, ".env.local": true, "Claude.MD": true, "": false,
-	} {
-		if got := files.IsTrusted(path, []string{"Persona.md"}); got != want {
-			t.Errorf("%q: %v, want %v", path, got, want)
-		}
-	}
-}
-
 // requirements F04
 func TestAPersonDecidesAboutWhatSomethingElseTrusts(t *testing.T) {
 	t.Parallel()

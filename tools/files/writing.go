@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"parley/tools"
+	"parley/tools/trusted"
 )
 
 //go:embed write_file.md
@@ -43,10 +44,7 @@ func NewWriteTools(c Config) ([]tools.Tool, error) {
 		return nil, err
 	}
 	b.extra = nil
-	w := &writer{boundary: b, max: cmp.Or(c.MaxWrite, DefaultMaxWrite)}
-	for _, name := range c.Trusted {
-		w.sensitiveNames = append(w.sensitiveNames, foldName(name))
-	}
+	w := &writer{boundary: b, max: cmp.Or(c.MaxWrite, DefaultMaxWrite), trusted: trusted.Fold(c.Trusted)}
 	write, err := tools.New("write_file", writeDoc, alwaysWrite[writeInput], w.write, tools.Announcement{Doing: "Writing", Of: "path"})
 	if err != nil {
 		return nil, err
@@ -73,8 +71,8 @@ func alwaysWrite[In any](In) tools.Category { return tools.Write }
 // writer changes files inside a boundary.
 type writer struct {
 	*boundary
-	max            int64
-	sensitiveNames []string // trusted by this operator, folded
+	max     int64
+	trusted []string // by this operator, besides what is known, folded
 }
 
 // judgedTool is a tool whose category depends on where its path leads.
@@ -119,7 +117,7 @@ func (j judgedTool) Category(c tools.Call) tools.Category {
 	if !ok {
 		return tools.Write
 	}
-	if rel, ok := relativeTo(filepath.Clean(c.Workspace), abs); ok && j.writer.isSensitive(rel) {
+	if rel, ok := relativeTo(filepath.Clean(c.Workspace), abs); ok && trusted.Includes(rel, j.writer.trusted) {
 		return tools.Admin
 	}
 	return tools.Write

@@ -7,7 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"parley/tools/files"
+	"parley/tools/trusted"
 )
 
 // Paths outside the roots.
@@ -169,7 +169,7 @@ func (j *judge) writes(a arg, part syntax.Node, what string) {
 // isTrusted reports whether a place below a root is one that something else believes.
 func isTrusted(w where, more []string) bool {
 	rel := strings.TrimPrefix(w.abs, w.root)
-	return files.IsTrusted(strings.NewReplacer(markAny, "", markName, "", markHome, "").Replace(rel), more) || globsTrusted(rel, more)
+	return trusted.Includes(strings.NewReplacer(markAny, "", markName, "", markHome, "").Replace(rel), more) || globsTrusted(rel, more)
 }
 
 // globsTrusted reports whether a pattern may match a name that something believes. A
@@ -182,7 +182,7 @@ func globsTrusted(rel string, more []string) bool {
 		case strings.HasPrefix(name, "."):
 			return true
 		case names == nil:
-			names = append(files.TrustedNames(), more...)
+			names = append(trusted.Names(), more...)
 			fallthrough
 		default:
 			if slices.ContainsFunc(names, func(s string) bool { return s[0] != '.' && match(name, strings.ToLower(s)) }) {

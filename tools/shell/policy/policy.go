@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"parley/problems"
+	"parley/tools/trusted"
 )
 
 // Verdict is what may become of a script. A higher one counts before a lower one.
@@ -129,6 +130,7 @@ func New(c Config) (*Policy, error) {
 		return nil, fmt.Errorf("command policy: %w", err)
 	}
 	p := &Policy{config: c, rules: newRules()}
+	p.config.Trusted = trusted.Fold(c.Trusted)
 	for _, name := range c.Denied {
 		p.rules.blocked[name] = "by the operator"
 	}

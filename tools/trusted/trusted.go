@@ -1,4 +1,7 @@
-package files
+// Package trusted knows which files something outside a session believes or runs later: a
+// shell that starts, a version control hook, an editor, another agent. Writing one is of
+// category Admin.
+package trusted
 
 import (
 	"slices"
@@ -8,34 +11,28 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// isSensitive reports whether a path leads to what something else believes or runs later:
-// a shell that starts, a version control hook, an editor, another agent. It
-// judges every name of rel, which is below a root and clean.
-func (w *writer) isSensitive(rel string) bool { return isTrusted(rel, w.sensitiveNames) }
-
-// IsTrusted reports whether a path, which is below a root and clean, leads to what
-// something outside the session believes or runs later; so writing it is of category
-// Admin. more are further names, as in Config.Trusted.
-func IsTrusted(rel string, more []string) bool {
-	folded := make([]string, len(more))
-	for i, name := range more {
-		folded[i] = foldName(name)
-	}
-	return isTrusted(rel, folded)
-}
-
-// TrustedNames returns the names by which IsTrusted knows what is believed, in lower case.
-func TrustedNames() []string { return slices.Clone(trustedNames) }
-
-// isTrusted is IsTrusted with names that are folded.
-func isTrusted(rel string, more []string) bool {
+// Includes reports whether a path, which is below a root and clean, leads to such a file. It
+// judges every name of the path. more are further names, as [Fold] returns them.
+func Includes(rel string, more []string) bool {
 	for name := range strings.SplitSeq(rel, "/") {
 		name = foldName(name)
-		if slices.Contains(trustedNames, name) || strings.HasPrefix(name, ".env.") || slices.Contains(more, name) {
+		if slices.Contains(names, name) || strings.HasPrefix(name, ".env.") || slices.Contains(more, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// Names returns the names that are known, in lower case.
+func Names() []string { return slices.Clone(names) }
+
+// Fold returns further names for Includes: upper and lower case are the same.
+func Fold(more []string) []string {
+	folded := make([]string, len(more))
+	for i, name := range more {
+		folded[i] = foldName(name)
+	}
+	return folded
 }
 
 // foldName returns one spelling for all that a file system, or the program that reads the
@@ -54,8 +51,8 @@ func dropInvisible(r rune) rune {
 	return r
 }
 
-// trustedNames are the names that something believes, folded.
-var trustedNames = []string{
+// names are what is believed, folded.
+var names = []string{
 	// version control
 	".git", "git~1", ".hg", ".svn", ".bzr", ".jj", ".gitconfig", ".gitmodules", ".gitattributes", ".hgrc",
 	".githooks", ".husky", ".lefthook.yml", "lefthook.yml", ".pre-commit-config.yaml",

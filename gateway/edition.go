@@ -17,6 +17,8 @@ import (
 	"parley/gateway/worker"
 	"parley/problems"
 	"parley/subagents"
+	"parley/tools/shell"
+	shellpolicy "parley/tools/shell/policy"
 )
 
 // edition is everything that follows from one configuration and may be another one while
@@ -34,6 +36,9 @@ type edition struct {
 	transcription *agent.Transcription    // nil: nobody listens to voice notes
 	sets          ops.LabelSets
 	prices        *prices.View
+
+	runner  shell.Runner       // of the scripts of the tool bash; nil: there is no such tool
+	scripts shellpolicy.Config // what they are judged by
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
@@ -86,6 +91,7 @@ func (g *Gateway) equip(e *edition) error {
 	e.commands = commands.Handler{
 		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off,
 	}
+	e.giveShell(g.opened.sandbox)
 	if err := e.attachTools(store); err != nil {
 		return err
 	}

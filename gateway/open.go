@@ -16,6 +16,7 @@ import (
 	"parley/sessions"
 	"parley/sessions/redis"
 	"parley/sessions/sqlite"
+	"parley/tools/sandbox"
 )
 
 // resources is what outlives all parts, and is closed after them. What was not
@@ -25,6 +26,8 @@ type resources struct {
 	size  func() (int64, error) // bytes of the store on this machine's disk
 	log   *broker.Broker
 	claim func() // gives back what only one process may have; see claim
+
+	sandbox *sandbox.Sandbox // nil: no turn of this process runs programs
 }
 
 // roomEvery is how often a gateway that was started on a full disk looks again.
@@ -68,6 +71,10 @@ func (g *Gateway) open(ctx context.Context) (o resources, err error) {
 			return fmt.Errorf("open the message log: %w", err)
 		}
 		return nil
+	})
+	opening.Go(func() (err error) {
+		o.sandbox, err = g.openSandbox(ctx)
+		return err
 	})
 	if err := opening.Wait(); err != nil {
 		return o, err
@@ -136,6 +143,9 @@ func (o resources) close(ctx context.Context) error {
 	}
 	if o.store != nil {
 		errs = append(errs, o.store.Close())
+	}
+	if o.sandbox != nil {
+		errs = append(errs, o.sandbox.Close())
 	}
 	return errors.Join(errs...)
 }

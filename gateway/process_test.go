@@ -15,6 +15,7 @@ import (
 
 	"parley/cmd/cmdtest"
 	"parley/gateway/gatewaytest"
+	"parley/tools/sandbox"
 )
 
 // binary is the real program, and mortal the one that can be told where to die.
@@ -24,6 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	gatewaytest.RunIfSignalCLI()
 	os.Exit(m.Run())
 }

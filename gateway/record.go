@@ -39,8 +39,8 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			}, true
 		},
 		Subagents: func() recording.Setup {
-			cfg := g.present().cfg
-			return recording.Setup{Subagents: cfg.Subagents.Defaults(), Context: cfg.Context, Goals: &cfg.Goals}
+			e := g.present()
+			return recording.Setup{Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell()}
 		},
 	}
 }

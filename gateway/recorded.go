@@ -18,6 +18,9 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		cfg: settings.Config{Agents: map[string]settings.AgentConfig{}, Subagents: setup.Subagents}, log: slog.New(slog.DiscardHandler),
 		said: map[string]words{}, agents: map[string]worker.Agent{},
 	}
+	if b := setup.Bash; b != nil {
+		e.runner, e.scripts = recordedRunner{b.Inside}, b.Policy
+	}
 	for name, a := range setup.Agents {
 		e.said[name] = words{a.Prompt, a.Instructions, a.Skills}
 		e.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools, DoneTool: a.DoneTool}

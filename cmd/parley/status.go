@@ -51,6 +51,9 @@ func printStatus(w io.Writer, st admin.Status) error {
 	for _, path := range st.Reload.NeedRestart {
 		line("needs restart  %s", sanitize(path))
 	}
+	if b := st.Sandbox; b != nil {
+		line("sandbox        %s", sandboxState(*b))
+	}
 	for _, c := range st.Channels {
 		state := "not connected"
 		switch {
@@ -120,4 +123,19 @@ func readiness(st admin.Status) string {
 		}
 	}
 	return "no: " + sanitize(strings.Join(why, "; "))
+}
+
+// sandboxState says which walls there are around the programs of the tool bash.
+func sandboxState(b admin.Sandbox) string {
+	why := ""
+	if len(b.Reasons) > 0 {
+		why = ": " + sanitize(strings.Join(b.Reasons, "; "))
+	}
+	switch {
+	case !b.Usable:
+		return "none, so bash is not offered" + why
+	case b.Level == "D":
+		return "none" + why
+	}
+	return "level " + sanitize(b.Level) + why
 }

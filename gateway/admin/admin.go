@@ -69,6 +69,8 @@ type Options struct {
 	// mistake. Reloaded says how that ended last.
 	Reload   func() (Reloaded, error)
 	Reloaded func() ReloadStatus
+	// Sandbox says which walls there are around programs; nil, or nil returned: none run.
+	Sandbox func() *Sandbox
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
 	// Restore makes a session of such a recording, in the conversation of a mailbox; with ""

@@ -50,6 +50,15 @@ type Status struct {
 	Dead       LogSize `json:"dead"` // their size
 	Log        LogSize `json:"log"`
 	StoreBytes int64   `json:"store_bytes"`
+	// Sandbox is what programs run in that agents start; nil: they start none.
+	Sandbox *Sandbox `json:"sandbox,omitempty"`
+}
+
+// Sandbox is which walls there are around programs.
+type Sandbox struct {
+	Level   string   `json:"level"`             // A, all of them, to D, none
+	Usable  bool     `json:"usable"`            // programs run
+	Reasons []string `json:"reasons,omitempty"` // why the level is not A
 }
 
 // Check is one thing that readiness depends on.
@@ -133,6 +142,9 @@ func (s *Server) status(r *http.Request) (any, error) {
 		st.Checks = append(st.Checks, c)
 	}
 	st.Recent, st.Circuits, st.Reload = s.o.Recent(), s.o.Circuits(), s.o.Reloaded()
+	if s.o.Sandbox != nil {
+		st.Sandbox = s.o.Sandbox()
+	}
 	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
 		return nil, err
 	}
@@ -247,6 +259,9 @@ func (st *Status) assess() {
 	}
 	if r := st.Recent; r.FailedTurns*100 > r.Turns*failedParts {
 		not("%d of %s in the last %d minutes failed, and people were told so; the log says why (turn ended early)", r.FailedTurns, plural(r.Turns, "turn"), r.Minutes)
+	}
+	if b := st.Sandbox; b != nil && !b.Usable {
+		not("bash is enabled, but programs cannot be walled in on this machine, so no agent has it: %s", strings.Join(b.Reasons, "; "))
 	}
 	if st.GivenUp {
 		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",

@@ -25,7 +25,7 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Status){
-		"":                                     func(*Status) {},
+		"":                                     func(s *Status) { s.Sandbox = &Sandbox{Level: "B", Usable: true, Reasons: []string{"no n"}} },
 		"store: gone":                          func(s *Status) { s.Ready, s.Checks[0] = false, Check{Name: "store", Problem: "gone"} },
 		"the gateway is not ready":             func(s *Status) { s.Ready = false },
 		"the channel tg is not connected; the": func(s *Status) { s.Channels[0].Up = false },
@@ -53,7 +53,10 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"a conversation waits":                                 func(s *Status) { s.Work.WaitsSince = now.Add(-6 * time.Minute) },
 		"an answer waits":                                      func(s *Status) { s.Outbox.PendingSince = now.Add(-6 * time.Minute) },
 		"the message log is nea":                               func(s *Status) { s.Log.Bytes = 1 << 30 },
-		"the budget day is used":                               func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
+		"bash is enabled, but programs cannot be walled in on this machine, so no agent has it: no L; no n": func(s *Status) {
+			s.Sandbox = &Sandbox{Level: "D", Reasons: []string{"no L", "no n"}}
+		},
+		"the budget day is used": func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
 	} {
 		st := fine()
 		change(&st)

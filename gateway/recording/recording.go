@@ -35,6 +35,7 @@ import (
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/subagents"
+	"parley/tools/shell/policy"
 	"parley/tools/skills"
 	"parley/transcript"
 )
@@ -82,6 +83,13 @@ type Setup struct {
 	Subagents subagents.Config `json:"subagents"`
 	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
 	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
+	Bash      *Bash            `json:"bash,omitempty"`   // null: no agent could have the tool
+}
+
+// Bash is the tool bash as it judged scripts.
+type Bash struct {
+	Policy policy.Config `json:"policy"`
+	Inside string        `json:"inside,omitempty"` // what the workspace was called for scripts; "": by its own path
 }
 
 // Agent is one agent of the configuration.

@@ -28,6 +28,7 @@ import (
 	"parley/subagents"
 	"parley/tools"
 	"parley/tools/files"
+	"parley/tools/sandbox"
 )
 
 // Config is everything an operator says about a gateway. The zero value of a
@@ -56,6 +57,8 @@ type Config struct {
 	// own.
 	Skills      []string           `yaml:"skills"`
 	Files       files.Config       `yaml:"files"`
+	Bash        BashConfig         `yaml:"bash"`
+	Sandbox     sandbox.Config     `yaml:"sandbox"`
 	Attachments attachments.Config `yaml:"attachments"`
 
 	Transcription TranscriptionConfig `yaml:"transcription"`
@@ -107,6 +110,8 @@ func (c Config) Defaults() Config {
 	c.Session = c.Session.filled()
 	c.Worker = c.Worker.Defaults()
 	c.Files = c.Files.Defaults()
+	c.Sandbox = c.Sandbox.Defaults()
+	c.Sandbox.Getenv = nil // the gateway gives it; two configurations can be compared
 	c.Attachments = c.Attachments.Defaults()
 	c.Transcription = c.Transcription.Defaults()
 	c.Workspaces = c.Workspaces.Defaults()

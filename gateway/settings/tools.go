@@ -17,7 +17,7 @@ import (
 func ToolNames() []string {
 	return append(append([]string{
 		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
-	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName)
+	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName, bashName)
 }
 
 // validateSubagents holds what is said of sub-agents to the agents and tools

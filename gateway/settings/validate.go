@@ -66,6 +66,7 @@ func (c Config) Validate() error {
 	c.validateAgents(&ps)
 	c.validateBindings(&ps)
 	ps.Check("files", c.Files.Validate())
+	c.validateBash(&ps)
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)
 	ps.Check("workspaces", c.Workspaces.Validate())

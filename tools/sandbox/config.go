@@ -55,7 +55,7 @@ type Config struct {
 	// Getenv looks up a variable of the gateway's environment, of which programs get PATH,
 	// HOME, USER, LANG, LC_ALL, TERM, SHELL, TMPDIR and TZ, each only if it is set (H01);
 	// inside, HOME, USER and TMPDIR name what is there. Nil: nothing is set.
-	Getenv func(string) (string, bool) `yaml:"-"`
+	Getenv func(string) (string, bool)
 }
 
 // Defaults fills in what is not said.

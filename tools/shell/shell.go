@@ -62,16 +62,15 @@ type Result struct {
 type Options struct {
 	Runner   Runner
 	Policy   *policy.Policy
-	Timeout  time.Duration // of one call; 0: tools.DefaultTimeout (F23)
-	Output   int           // bytes of one result; 0: tools.DefaultOutput (F22)
-	Scratch  []string      // further folders that scripts may change, as they see them, such as /tmp
-	ReadOnly []string      // further folders that scripts may read
+	Output   int      // bytes of one result; 0: tools.DefaultOutput (F22)
+	Scratch  []string // further folders that scripts may change, as they see them, such as /tmp
+	ReadOnly []string // further folders that scripts may read
 }
 
 // New makes the tool bash. A call is of the category of its script; one that is denied is
 // refused by Run before anything runs, so it is of category Read, and nobody is asked.
 //
-// A call that may have changed something does not run again after a crash: see
+// It may take as long as other tools of the agent (F23). A call that may have changed something does not run again after a crash: see
 // [tools.Resumable].
 func New(o Options) (tools.Tool, error) {
 	switch {
@@ -79,13 +78,8 @@ func New(o Options) (tools.Tool, error) {
 		return nil, errors.New("tool bash: no runner")
 	case o.Policy == nil:
 		return nil, errors.New("tool bash: no policy")
-	case o.Timeout < 0:
-		return nil, fmt.Errorf("tool bash: timeout %s is negative", o.Timeout)
 	case o.Output < 0 || o.Output > 0 && o.Output < minOutput:
 		return nil, fmt.Errorf("tool bash: output of %d bytes is less than %d", o.Output, minOutput)
-	}
-	if o.Timeout == 0 {
-		o.Timeout = tools.DefaultTimeout
 	}
 	if o.Output == 0 {
 		o.Output = tools.DefaultOutput
@@ -110,7 +104,6 @@ type bash struct {
 }
 
 var (
-	_ tools.Timed     = bash{}
 	_ tools.Checker   = bash{}
 	_ tools.Announcer = bash{}
 	_ tools.Reasoner  = bash{}
@@ -140,9 +133,6 @@ func (b bash) Reason(c tools.Call) string {
 	}
 	return j.String()
 }
-
-// Timeout implements [tools.Timed].
-func (b bash) Timeout(tools.Call) time.Duration { return b.o.Timeout }
 
 // Announcement implements [tools.Announcer].
 func (bash) Announcement() tools.Announcement { return announcement }

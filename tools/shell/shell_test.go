@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -272,36 +271,20 @@ func TestCallsBeginWhereTheTurnBegan(t *testing.T) {
 }
 
 // requirements F23, TS12 (S6.4)
-func TestTimeout(t *testing.T) {
+func TestATimeoutEndsTheScriptAndKeepsItsOutput(t *testing.T) {
 	t.Parallel()
-	timeout := func(tool tools.Tool) time.Duration {
-		timed, ok := tool.(tools.Timed)
-		if !ok {
-			t.Fatal("it has no time of its own")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	c := hostCall(t, "echo begun; sleep 600")
+	c.Progress = func(text string) { // it is under way
+		if strings.Contains(text, "begun") {
+			cancel(tools.ErrTimeout)
 		}
-		return timed.Timeout(callOf(t, "ls"))
 	}
-	if got := timeout(mustNew(t, shell.Options{Runner: &fakeRunner{}})); got != 120*time.Second {
-		t.Errorf("%s, want 120 s", got)
+	res, err := mustNew(t, shell.Options{Runner: hostRunner{t}}).Run(ctx, c)
+	if !errors.Is(err, tools.ErrTimeout) || res.Content != "stdout:\nbegun\n" {
+		t.Errorf("%q, %v", res.Content, err)
 	}
-	if got := timeout(mustNew(t, shell.Options{Runner: &fakeRunner{}, Timeout: time.Hour})); got != time.Hour {
-		t.Errorf("%s, want 1 h", got)
-	}
-	t.Run("ends the script and keeps its output", func(t *testing.T) {
-		t.Parallel()
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		c := hostCall(t, "echo begun; sleep 600")
-		c.Progress = func(text string) { // it is under way
-			if strings.Contains(text, "begun") {
-				cancel(tools.ErrTimeout)
-			}
-		}
-		res, err := mustNew(t, shell.Options{Runner: hostRunner{t}}).Run(ctx, c)
-		if !errors.Is(err, tools.ErrTimeout) || res.Content != "stdout:\nbegun\n" {
-			t.Errorf("%q, %v", res.Content, err)
-		}
-	})
 }
 
 // requirements F22, F24: the output is bounded, and so is the memory.
@@ -414,7 +397,6 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 	for want, o := range map[string]shell.Options{
 		"tool bash: no runner":                            {Policy: p},
 		"tool bash: no policy":                            {Runner: &fakeRunner{}},
-		"tool bash: timeout -1ns is negative":             {Runner: &fakeRunner{}, Policy: p, Timeout: -1},
 		"tool bash: output of 100 bytes is less than 512": {Runner: &fakeRunner{}, Policy: p, Output: 100},
 		"tool bash: output of -1 bytes is less than 512":  {Runner: &fakeRunner{}, Policy: p, Output: -1},
 	} {

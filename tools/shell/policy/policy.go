@@ -68,21 +68,21 @@ func (j Judgement) String() string {
 // list of those that never run.
 type Config struct {
 	// Denied are further names of commands that never run.
-	Denied []string `yaml:"denied"`
+	Denied []string `json:"denied,omitempty"`
 	// Read are further names of commands that only look: their arguments are judged as
 	// paths that are read.
-	Read []string `yaml:"read"`
+	Read []string `json:"read,omitempty"`
 	// Write are further names of commands that change the workspace: their arguments are
 	// judged as paths that are written.
-	Write []string `yaml:"write"`
+	Write []string `json:"write,omitempty"`
 	// DeniedPaths are absolute paths that no script may name, with everything below them.
-	DeniedPaths []string `yaml:"-"`
+	DeniedPaths []string `json:"denied_paths,omitempty"`
 	// Trusted are further names of files that something outside the session believes, as
 	// in files.Config.
-	Trusted []string `yaml:"-"`
+	Trusted []string `json:"trusted,omitempty"`
 	// Exposed says that scripts run without the walls of a sandbox. Then what runs code of
 	// the workspace, such as a build or a test, needs a person.
-	Exposed bool `yaml:"-"`
+	Exposed bool `json:"exposed,omitempty"`
 }
 
 // Validate reports what is wrong with c: a problems.List, with paths as read[0].

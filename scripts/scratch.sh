@@ -10,7 +10,7 @@ free=$(kib /proc/meminfo MemAvailable:)
 if [ "${room:-0}" -lt 4194304 ] || [ "${free:-0}" -lt 8388608 ]; then
 	exec "$@"
 fi
-dir=$(mktemp -d /dev/shm/parley-test.XXXXXX) || exec "$@"
+dir=$(mktemp -d /dev/shm/pXXXXXX) || exec "$@" # short: sockets have paths of at most 107 bytes
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"parley/tools"
 	"parley/tools/files"
@@ -21,7 +22,7 @@ func TestASearchReportsHowFarItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := files.NewSearchTools(files.Config{})
+	all, err := files.NewSearchTools(files.Config{SearchTime: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

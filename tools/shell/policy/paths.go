@@ -7,21 +7,16 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"parley/tools/secrets"
 	"parley/tools/trusted"
 )
 
 // Paths outside the roots.
 var (
 	// secretNames are files and folders that hold keys, wherever they lie.
-	secretNames = []string{
-		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc",
-		".password-store", ".vault-token", ".my.cnf", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
-	}
+	secretNames = splitNames(secrets.Names())
 	// secretPaths are out of reach with all below them.
-	secretPaths = []string{
-		"/etc/passwd", "/etc/shadow", "/etc/gshadow", "/etc/passwd-", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private",
-		"/etc/kubernetes", "/root", "/run/secrets", "/var/run/secrets", "/run/docker.sock", "/var/run/docker.sock", "/var/lib/docker", "/boot",
-	}
+	secretPaths = append(secrets.Paths(), "/root", "/run/docker.sock", "/var/run/docker.sock", "/boot")
 	// publicPaths hold what every machine has.
 	publicPaths = []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/os-release", "/etc/debian_version", "/etc/hosts", "/etc/hostname", "/etc/localtime", "/etc/mime.types",
@@ -73,13 +68,11 @@ func isWithinAny(dirs []string, abs string) bool {
 
 // secret judges a path by what must never be touched, and reports whether it found it.
 func (j *judge) secret(a arg, w where, part syntax.Node) bool {
-	for name := range strings.SplitSeq(a.text, "/") {
-		if strings.Trim(name, marks) == "" || strings.HasPrefix(name, markName) || w.root != "" && strings.Trim(name, marks) == "." {
-			continue
-		}
+	names := strings.Split(a.text, "/")
+	for i := range names {
 		for _, s := range secretNames {
-			if match(name, s) {
-				j.raise(Deny, part, "%s holds keys and is out of reach", s)
+			if isNamed(names[i:], s, w.root != "") {
+				j.raise(Deny, part, "%s holds keys and is out of reach", strings.Join(s, "/"))
 				return true
 			}
 		}
@@ -111,6 +104,30 @@ func (j *judge) secret(a arg, w where, part syntax.Node) bool {
 		j.raise(Deny, part, "%s is out of reach", show(a.text))
 	default:
 		return false
+	}
+	return true
+}
+
+// splitNames splits names at their slashes.
+func splitNames(names []string) (split [][]string) {
+	for _, name := range names {
+		split = append(split, strings.Split(name, "/"))
+	}
+	return split
+}
+
+// isNamed reports whether names begin with those of a secret. A pattern that matches
+// everything is no name, and inside a root neither is one that matches what begins with a dot.
+func isNamed(names, secret []string, inside bool) bool {
+	if len(names) < len(secret) {
+		return false
+	}
+	for i, s := range secret {
+		name := names[i]
+		bare := strings.Trim(name, marks)
+		if bare == "" || strings.HasPrefix(name, markName) || inside && bare == "." || !match(name, s) {
+			return false
+		}
 	}
 	return true
 }

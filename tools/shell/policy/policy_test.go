@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/tools/secrets"
 	"parley/tools/shell/policy"
 )
 
@@ -180,5 +181,20 @@ func TestJudgePlace(t *testing.T) {
 	}
 	if got := p.Judge("cat a", policy.Place{}); got.Verdict != policy.Admin {
 		t.Errorf("without a place: %s, want admin", got.Verdict)
+	}
+}
+
+// I02: what the file tools never reach in a root, no script names.
+func TestWhatHoldsKeysIsDenied(t *testing.T) {
+	t.Parallel()
+	p := mustNew(t, policy.Config{})
+	paths := secrets.Paths()
+	for _, name := range secrets.Names() {
+		paths = append(paths, "/home/ann/"+name, "~/"+name+"/x", name)
+	}
+	for _, path := range paths {
+		if got := p.Judge("cat "+path, sandboxed); got.Verdict != policy.Deny {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }

@@ -96,6 +96,7 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 	}
 	if !d.broken {
 		d.makeAbsolute(&cfg)
+		cfg.ReadFrom = d.allReadFrom(name)
 		cfg = cfg.Defaults()
 		d.reportReplacedZeros(&cfg)
 		var all problems.List

@@ -36,6 +36,7 @@ type decoder struct {
 	meant     map[string]bool      // paths that an unknown key was probably meant to be
 	zeros     []string             // paths where 0 is written out
 	secrets   []string
+	readFrom  []string        // files of secrets
 	secretAt  map[string]bool // paths of secrets that are given, or by file
 	mistakes  []Mistake
 	broken    bool // too much for the parts to be asked

@@ -73,6 +73,7 @@ func mustParse(t *testing.T, text string, vars map[string]string) settings.Confi
 func TestTheExampleLoadsToTheDefaults(t *testing.T) {
 	t.Parallel()
 	want := settings.Config{
+		ReadFrom: []string{"/etc/parley/parley.yaml"},
 		StateDir: "/home/ann/.local/state/parley",
 		Channels: settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{"main": {
 			Token: settings.NewSecret("4200000001:AAexample"),

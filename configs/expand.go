@@ -111,10 +111,23 @@ func (d *decoder) readFile(path string) (string, error) {
 		if data, _, err = readLimited(p, maxFile); err == nil {
 			text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 			d.addSecret(text)
+			d.readFrom = append(d.readFrom, p)
 			return text, nil
 		}
 	}
 	return "", fmt.Errorf("%s: %s", displayPath(path), withoutPath(err)) //nolint:err113 // for the operator
+}
+
+// allReadFrom returns the absolute paths of the configuration's file and of the files that
+// were read for it.
+func (d *decoder) allReadFrom(name string) []string {
+	all := append([]string{name}, d.readFrom...)
+	for i, p := range all {
+		if abs, err := filepath.Abs(p); err == nil {
+			all[i] = abs
+		}
+	}
+	return all
 }
 
 // displayPath is path, unless it may be the secret itself, written where the path

@@ -121,6 +121,7 @@ state_dir: state
 		{cfg.Broker.TokenFile, "/home/ann/token"},
 		{strings.Join(cfg.Agents["main"].Instructions, " "), filepath.Join(dir, "notes") + " /home/ann/house.md"},
 		{strings.Join(cfg.Skills, " "), filepath.Join(dir, "skills")},
+		{strings.Join(cfg.ReadFrom, " "), strings.Join([]string{file, dir + "/secrets/token", "/dev/null", dir + "/secrets/token", dir + "/given/credential"}, " ")},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, not %q", c.got, c.want)

@@ -49,6 +49,7 @@ type edition struct {
 // newEdition makes what needs neither disk nor network. A mistake in the configuration is
 // returned as problems.List.
 func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
+	cfg.Files.Private = cfg.PrivatePaths()
 	e := &edition{cfg: cfg, log: g.o.Logger, sets: ops.LabelSets{Version: g.o.Version, Tools: settings.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)

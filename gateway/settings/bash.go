@@ -27,7 +27,7 @@ type BashConfig struct {
 // BashPolicy returns what scripts are judged by; exposed says that they run without walls.
 func (c Config) BashPolicy(exposed bool) shellpolicy.Config {
 	p := c.Bash.policy()
-	p.DeniedPaths, p.Trusted, p.Exposed = append(slices.Clone(c.Files.Denied), c.StateDir), c.Files.Trusted, exposed
+	p.DeniedPaths, p.Trusted, p.Exposed = slices.Concat(c.Files.Denied, c.PrivatePaths()), c.Files.Trusted, exposed
 	return p
 }
 

@@ -34,6 +34,10 @@ import (
 // Config is everything an operator says about a gateway. The zero value of a
 // field means its default; a Config that Validate accepts can be built.
 type Config struct {
+	// ReadFrom are absolute paths of the files from which this was read: the configuration
+	// itself, and those that hold its secrets.
+	ReadFrom []string
+
 	// StateDir holds all that must survive: the database, the message log, and
 	// a workspace for each session. One process uses it at a time, unless log and
 	// database are elsewhere.

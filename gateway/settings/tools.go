@@ -20,6 +20,14 @@ func ToolNames() []string {
 	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName, bashName)
 }
 
+// PrivatePaths returns the absolute paths of what no tool of an agent reaches, because it is
+// the gateway's own: its state, its configuration, and the files of its secrets.
+func (c Config) PrivatePaths() []string {
+	all := append([]string{c.StateDir}, c.ReadFrom...)
+	all = append(all, c.Broker.CredentialsFile, c.Broker.TokenFile, c.Store.Redis.PasswordFile, c.Webhooks.KeyFile)
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
 // validateSubagents holds what is said of sub-agents to the agents and tools
 // that there are.
 func (c Config) validateSubagents(ps *problems.List) {

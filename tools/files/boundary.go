@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"parley/tools"
+	"parley/tools/secrets"
 )
 
 // maxPath is how long a path may be, in bytes.
@@ -27,7 +28,8 @@ var (
 // boundary decides which paths are in reach. It opens roots for each call, so
 // it holds nothing open and every session has its own.
 type boundary struct {
-	denied    []string
+	denied    []string // by the operator
+	private   []string // in extra roots; as alwaysDenied returns them
 	extra     []string
 	hardlinks bool
 }
@@ -42,16 +44,19 @@ type place struct {
 
 // denied are the paths that are out of reach, as they are written and as they
 // are when their own links are followed.
-type denied []string
-
-func (d denied) contains(abs string) bool {
-	return slices.ContainsFunc(d, func(dir string) bool { return isWithin(dir, abs) })
+type denied struct {
+	paths []string
+	keys  bool // whatever has a name of those that hold keys, too
 }
 
-// resolveDenied follows the links of the denied paths as they are at present.
-func (b *boundary) resolveDenied() denied {
-	d := slices.Clone(b.denied)
-	for _, path := range b.denied {
+func (d denied) contains(abs string) bool {
+	return slices.ContainsFunc(d.paths, func(dir string) bool { return isWithin(dir, abs) }) || d.keys && secrets.IsNamed(abs)
+}
+
+// resolveLinks adds to paths where their links lead at present.
+func resolveLinks(paths []string) []string {
+	d := slices.Clone(paths)
+	for _, path := range paths {
 		if resolved, err := filepath.EvalSymlinks(path); err == nil && resolved != path {
 			d = append(d, resolved)
 		}
@@ -59,16 +64,30 @@ func (b *boundary) resolveDenied() denied {
 	return d
 }
 
+// alwaysDenied returns the paths that no configuration of roots brings into reach: what
+// holds keys on any machine, the memory and environment of processes, and what the gateway
+// has for itself. It holds in extra roots only: the workspace lies in the state folder, and
+// what is in it belongs to the session, whatever its name.
+func alwaysDenied(private []string) []string {
+	return append(append(secrets.Paths(), "/proc"), private...)
+}
+
 // locate judges the text of a path and opens its root. The caller closes it.
 func (b *boundary) locate(workspace, path string) (place, error) {
 	abs, ok := cleanPath(workspace, path)
-	no := b.resolveDenied()
+	no := denied{paths: resolveLinks(b.denied)}
 	if !ok || no.contains(abs) {
 		return place{}, errNotAllowed
 	}
-	for _, dir := range append([]string{filepath.Clean(workspace)}, b.extra...) {
+	for i, dir := range append([]string{filepath.Clean(workspace)}, b.extra...) {
 		if !isWithin(dir, abs) {
 			continue
+		}
+		if i > 0 { // a root of the operator's
+			no = denied{append(no.paths, resolveLinks(b.private)...), true}
+			if no.contains(abs) {
+				return place{}, errNotAllowed
+			}
 		}
 		root, err := os.OpenRoot(dir)
 		if err != nil {

@@ -15,8 +15,12 @@ import (
 // nothing else.
 type Config struct {
 	// Denied are absolute paths that are out of reach with everything below
-	// them, also inside a root. Denied wins.
+	// them, also inside a root. Denied wins. They are added to those that are always out of
+	// reach in extra roots: what package secrets knows, /proc, and Private.
 	Denied []string `yaml:"denied"`
+	// Private are absolute paths of what the gateway has for itself, such as its state and
+	// its configuration. In extra roots they are out of reach. No operator says them.
+	Private []string
 	// ExtraRoots are absolute paths of further folders that every session may
 	// read. A root that is not there is out of reach.
 	ExtraRoots []string `yaml:"extra_roots"`
@@ -68,6 +72,8 @@ func (c Config) Validate() error {
 			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "%q is not an absolute path", p)
 		case filepath.Clean(p) == "/":
 			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "the whole machine is no root")
+		case denied{alwaysDenied(nil), true}.contains(filepath.Clean(p)):
+			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "%s is always out of reach, because of the keys and other secrets in it; remove it", p)
 		}
 	}
 	for i, name := range c.Trusted {

@@ -5,6 +5,9 @@
 // workspace and, to look only, the roots an operator adds, and nothing else:
 // not by "..", not by a link, not by a race between a check and a use.
 //
+// Of an operator's roots, what holds keys is out of reach, whatever the configuration says;
+// see package secrets and [Config.Private].
+//
 // A path is judged in three steps. Its text is cleaned and must lie below a
 // root and outside the denied list. It is then opened through [os.Root], which
 // follows no link out of the root. What was opened is judged again by its
@@ -82,7 +85,9 @@ func (c Config) boundary() (*boundary, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
-	return &boundary{denied: cleanPaths(c.Denied), extra: cleanPaths(c.ExtraRoots), hardlinks: c.AllowHardlinks}, nil
+	return &boundary{
+		denied: cleanPaths(c.Denied), private: alwaysDenied(cleanPaths(c.Private)), extra: cleanPaths(c.ExtraRoots), hardlinks: c.AllowHardlinks,
+	}, nil
 }
 
 func cleanPaths(paths []string) []string {

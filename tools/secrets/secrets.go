@@ -1,6 +1,6 @@
 // Package secrets knows which files hold keys and passwords on any machine: by a name such
 // as .ssh, wherever it lies, or by their place, such as /etc/shadow. No setting takes one of
-// them off the lists.
+// them off the lists. (docs/decisions/0080)
 package secrets
 
 import (

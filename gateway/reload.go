@@ -92,6 +92,7 @@ func (g *Gateway) reload() (admin.Reloaded, error) {
 	}
 	e.warnUnpriced(e.prices)
 	e.warnWindows()
+	e.warnRoots()
 	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
 	slices.Sort(changed)
 	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(g.cfg)...)

@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
 	"parley/simulators/model"
@@ -80,4 +83,23 @@ func TestScriptsMayNotNameWhatIsTheGatewaysOwn(t *testing.T) {
 	if got := strings.Join(c.Files.Denied, " "); got != "/srv/private" {
 		t.Errorf("the configuration says now %s", got)
 	}
+}
+
+// The log names a root that holds far more than one subject, at the start, as check-config
+// does, and after a reload.
+func TestAWideRootIsAWarning(t *testing.T) {
+	t.Parallel()
+	reloaded := make(heard, 1<<12)
+	env := gatewaytest.Open(t, gatewaytest.Options{Log: slog.New(slog.NewTextHandler(reloaded, nil))})
+	wide := func(c *settings.Config) { c.Files.ExtraRoots = []string{t.TempDir(), "/usr"} }
+	c := env.Config()
+	wide(&c)
+	var log bytes.Buffer
+	_, err := gateway.New(c, gateway.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	noError(t, err)
+	if !strings.Contains(log.String(), "level=WARN") || strings.Count(log.String(), "extra root is wide") != 1 || !strings.Contains(log.String(), "key=files.extra_roots[1] path=/usr") {
+		t.Errorf("the log says %s", &log)
+	}
+	env.Start().Reconfigure(wide)
+	reloaded.await(t, "extra root is wide")
 }

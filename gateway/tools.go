@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,6 +167,15 @@ func (e *edition) checkRoots() error {
 		}
 	}
 	return nil
+}
+
+// warnRoots names the extra roots that hold far more than an operator may think.
+func (e *edition) warnRoots() {
+	home, _ := os.UserHomeDir()
+	for _, i := range e.cfg.Files.WideRoots(home) {
+		e.log.Warn("extra root is wide: every conversation may read all of it but what is denied",
+			"key", fmt.Sprintf("files.extra_roots[%d]", i), "path", e.cfg.Files.ExtraRoots[i])
+	}
 }
 
 // Gate decides what a tool may do in a conversation: what reads and what

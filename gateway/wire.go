@@ -38,6 +38,7 @@ func (g *Gateway) wire() error {
 	e = e.withPrices(g.prices.View())
 	e.warnUnpriced(e.prices)
 	e.warnWindows()
+	e.warnRoots()
 	g.current.Store(e)
 	env := g.env()
 	for _, a := range g.cfg.Accounts() {

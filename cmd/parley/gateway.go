@@ -41,7 +41,7 @@ func checkCommand(p program) *cobra.Command {
 		Short: "Say every mistake in a configuration, without starting anything",
 		Long: `check-config reads a configuration as run does, and says every mistake at once,
 each as file:line:column. Nothing is started and no network is asked. Status 78
-is a mistake.`,
+is a mistake. What is allowed, and perhaps not meant, is a warning on standard error.`,
 	}, func(_ context.Context, file string, _ *gateway.Gateway) error {
 		_, err := fmt.Fprintf(p.out, "%s: ok\n", file)
 		return err //nolint:wrapcheck // the caller says what failed

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,25 @@ func (c Config) Defaults() Config {
 	c.MaxSends = cmp.Or(c.MaxSends, DefaultMaxSends)
 	c.SearchTime = cmp.Or(c.SearchTime, DefaultSearchTime)
 	return c
+}
+
+// wideRoots hold what belongs to the whole machine, or to all its users.
+var wideRoots = []string{"/boot", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/sys", "/tmp", "/usr", "/var", "/Users"}
+
+// WideRoots returns the indexes of those ExtraRoots that hold far more than one subject:
+// folders of the whole machine, and home folders, as they are written or as their links lead
+// at present. home is that of the user of this process; "": not known.
+func (c Config) WideRoots(home string) (wide []int) {
+	for i, root := range c.ExtraRoots {
+		isWide := func(dir string) bool {
+			return slices.Contains(wideRoots, dir) || slices.Contains([]string{"/home", "/Users"}, filepath.Dir(dir)) ||
+				filepath.IsAbs(home) && isWithin(dir, filepath.Clean(home))
+		}
+		if slices.ContainsFunc(resolveLinks([]string{filepath.Clean(root)}), isWide) {
+			wide = append(wide, i)
+		}
+	}
+	return wide
 }
 
 // Validate reports what is wrong with c: a problems.List, with paths as denied[0].

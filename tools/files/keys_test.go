@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,5 +103,23 @@ func TestAWorkspaceInsideOfWhatIsPrivateIsInReach(t *testing.T) {
 	}
 	if _, err := use(t, c, h.ws, "read_file", map[string]any{"path": root + "/notes"}); err == nil || err.Error() != outOfReach {
 		t.Errorf("a root inside of what is private: %v", err)
+	}
+}
+
+func TestWideRoots(t *testing.T) {
+	t.Parallel()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("/etc", link); err != nil {
+		t.Fatal(err)
+	}
+	c := files.Config{ExtraRoots: []string{
+		"/etc", "/home/", "/home/ann", "/usr", "/var", "/srv/people/ann", "/srv/people", link, // wide
+		"/etc/parley", "/home/ann/handbook", "/usr/share/doc", "/srv/handbook", "/srv/people/ann/x", "/nowhere",
+	}}
+	if got := fmt.Sprint(c.WideRoots("/srv/people/ann")); got != "[0 1 2 3 4 5 6 7]" {
+		t.Errorf("wide are %s", got)
+	}
+	if got := fmt.Sprint(c.WideRoots("")); got != "[0 1 2 3 4 7]" {
+		t.Errorf("without a home, wide are %s", got)
 	}
 }

@@ -140,7 +140,10 @@ func (h *Env) Config() settings.Config {
 		Providers: map[string]settings.ProviderConfig{"sim": {Kind: kind, BaseURL: base, Prices: "demo"}},
 		Agents:    map[string]settings.AgentConfig{"main": {Model: "sim/demo", Window: 200_000}},
 		Ops:       ops.Config{Listen: "127.0.0.1:0"},
-		Limits:    policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
+		// A gateway in the test's process is never killed. On a machine that stands still for
+		// a while it would lose its turns, and begin them again.
+		Worker: policy.Turns{Lease: 30 * time.Second},
+		Limits: policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 	}
 	if h.WebhookProxy != nil {
 		h.WebhookProxy.configure(&c)

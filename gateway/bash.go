@@ -65,7 +65,11 @@ func (e *edition) bashTool() ([]tools.Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the policy of the tool bash: %w", err)
 	}
-	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: []string{"/tmp"}})
+	var scratch []string
+	if hasOwnRoot(e.runner) {
+		scratch = []string{"/tmp"}
+	}
+	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch})
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +82,15 @@ func (e *edition) recordedShell() *recording.Bash {
 		return nil
 	}
 	b := &recording.Bash{Policy: e.scripts}
-	if e.runner.Inside("/a") != "/a" {
+	if hasOwnRoot(e.runner) {
 		b.Inside = e.runner.Inside("/a")
 	}
 	return b
 }
+
+// hasOwnRoot reports whether programs of r have a root folder of their own, with the
+// workspace at one place for all and a /tmp that nobody else sees.
+func hasOwnRoot(r shell.Runner) bool { return r.Inside("/a") != "/a" }
 
 // walls runs the programs of the tool bash in a sandbox.
 type walls struct{ *sandbox.Sandbox }

@@ -12,6 +12,7 @@ import (
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
 	"parley/simulators/model"
+	"parley/tools/sandbox"
 )
 
 // scripting has the tool bash run what a person says, and answers with its result.
@@ -93,5 +94,23 @@ func TestScriptsRunOnlyWhereTheOperatorSaysSo(t *testing.T) {
 	st, err := admin.NewClient(gw.AdminSocket()).Status(t.Context())
 	if err != nil || st.Sandbox != nil {
 		t.Errorf("the status says %+v, %v", st.Sandbox, err)
+	}
+}
+
+// Without walls /tmp is everybody's, and a script that writes there needs a person.
+func TestWithoutWallsScriptsHaveNoFolderButTheWorkspace(t *testing.T) {
+	t.Parallel()
+	offered := make(chan bool, 10)
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: scripting(offered), Change: func(c *settings.Config) {
+		c.Bash.Enabled, c.Sandbox.Mode = true, sandbox.ModeUnsafeHost
+	}})
+	gw := env.Start()
+	for script, want := range map[string]string{
+		"touch /tmp/parley-bash-test": "needs a person's approval",
+		"echo hi > a.txt":             "exit code: 0",
+	} {
+		if got := gw.Ask(gatewaytest.Ann, script); !strings.Contains(got, want) {
+			t.Errorf("%q is answered with %s, want %q", script, got, want)
+		}
 	}
 }

@@ -44,7 +44,7 @@ var (
 // and its title. It is one of the conversation with the given token, or with "" of the
 // one that was recorded; a person there goes on with the session by /resume. The costs of
 // the recorded session stay with it. After an error the new session may hold a part of the
-// history, and its id is returned to nobody.
+// history; Restore returns no id of it then.
 //
 // Sub-agents are not made again: what they answered stands in the history. Nor is what
 // a provider signed sent to it again, since it holds for whom it was given.

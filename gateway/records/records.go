@@ -12,7 +12,7 @@ import (
 )
 
 // ErrUnreadable means that a record is there, but that it holds no value of the type that was
-// asked for. The store works: whoever wants to can go on as if there were none, and write
+// asked for. The store itself works: a caller may go on as if there were none, and write
 // another one over it.
 var ErrUnreadable = errors.New("unreadable record")
 

@@ -44,7 +44,7 @@ func (w *Worker) logTurn(t sessions.Turn, key string, a Agent, out agent.Outcome
 		"duration", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
 	}
 	switch {
-	case errors.Is(out.Err, agent.ErrStopped): // somebody asked for it
+	case errors.Is(out.Err, agent.ErrStopped): // a person stopped it
 		said = "turn stopped"
 	case out.Err != nil:
 		level, said = slog.LevelWarn, "turn ended early"

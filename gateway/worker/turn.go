@@ -122,7 +122,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	return a.adoptFinished(j)
 }
 
-// systemMessage returns what the turn's model is told before all messages; nil: nothing.
+// systemMessage returns the system message of the turn; nil: the agent has none.
 func (j *journal) systemMessage(ctx context.Context, ag Agent, plan bool) []llm.SystemBlock {
 	if ag.Prompt == nil {
 		return nil

@@ -125,7 +125,7 @@ func TestNothingSurvives(t *testing.T) {
 					cancel(errEnough)
 				}
 			})
-			hang := time.AfterFunc(bound, func() { cancel(errors.New("it hangs")) })
+			hang := time.AfterFunc(bound, func() { cancel(errors.New("the program hangs")) })
 			defer hang.Stop()
 			_, err := with(s, func(c *Config) { c.Processes = 40 }).Run(ctx, Command{
 				Args: []string{"bash", "-c", c.script}, Workspace: t.TempDir(), Env: []string{mark}, Stdin: seen, Stdout: out, Stderr: out, Timeout: c.time,

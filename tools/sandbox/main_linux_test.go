@@ -115,7 +115,7 @@ const bound = 2 * time.Minute
 // sh runs a script of bash and returns what it writes.
 func sh(t *testing.T, s *Sandbox, script string, change ...func(*Command)) (Result, string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, errors.New("it hangs"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, errors.New("the program hangs"))
 	defer cancel()
 	var out bytes.Buffer
 	c := Command{Args: []string{"bash", "-c", script}, Workspace: t.TempDir(), Stdout: &out, Stderr: &out}
@@ -130,7 +130,7 @@ func sh(t *testing.T, s *Sandbox, script string, change ...func(*Command)) (Resu
 // user that a gateway should have.
 func TestWorlds(t *testing.T) {
 	if os.Getenv(worldEnv) != "" {
-		t.Skip("this is one")
+		t.Skip("this process is one of the worlds that this test starts")
 	}
 	s, err := opened()
 	if err != nil {

@@ -28,7 +28,7 @@ func newArena(t testing.TB) arena {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("there is no bash here")
+		t.Fatal("bash is not installed: apt-get install bash")
 	}
 	dir := t.TempDir()
 	a := arena{bash: bash, stubs: filepath.Join(dir, "bin"), work: filepath.Join(dir, "work"), log: filepath.Join(dir, "log")}

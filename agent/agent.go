@@ -108,6 +108,11 @@ type Turn struct {
 	// Compact: the turn carries out what a person asked for, and answers no message.
 	Compact *Compaction
 
+	// Permitted is a call that an earlier turn of the session waited with, about which a
+	// person has decided: the turn begins with it, before any model call. The gate is asked
+	// about it as about any other. nil: there is none.
+	Permitted *transcript.ToolCall
+
 	Steering Steering // nil: nothing joins the turn
 
 	// Where a turn that another worker left goes on: Steps model calls were

@@ -19,6 +19,7 @@ const (
 	StatusTimeout   = "timeout"
 	StatusDenied    = "denied"
 	StatusCancelled = "cancelled"
+	StatusWaiting   = "waiting" // for a person's permission
 )
 
 // finishedCall is a call with its result, as it goes into the history and out
@@ -148,6 +149,9 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 	case stop.denied != nil:
 		all := append([]finishedCall{*stop.denied}, r.skippedResults(b.step, b.calls[1:], resultCanceled, true)...)
 		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, callMessages(all), callEvents(all)...)
+	case stop.waiting != nil:
+		all := append([]finishedCall{*stop.waiting}, r.skippedResults(b.step, b.calls[1:], resultBehind, false)...)
+		return r.finish(ctx, nil, Outcome{Finish: transcript.Waiting, Text: stop.ask}, callMessages(all), callEvents(all)...)
 	}
 	return nil, nil
 }
@@ -182,9 +186,11 @@ func (r *toolRunner) remainingResults(side *parallelCalls, step int, rest []call
 
 // stopReason is why the calls of an answer end before the last.
 type stopReason struct {
-	ended  bool          // the turn's context ended while the gate decided
-	denied *finishedCall // a person said no
-	err    error         // of the gate or the journal; ErrParked
+	ended   bool          // the turn's context ended while the gate decided
+	denied  *finishedCall // a person said no
+	waiting *finishedCall // a person has to decide
+	ask     string        // about it
+	err     error         // of the gate or the journal
 }
 
 // prepare decides on the calls at the head of b that may run side by side, or
@@ -202,6 +208,8 @@ func (r *toolRunner) prepare(ctx context.Context, b batch) (started []preparedCa
 			return started, stopReason{ended: true}
 		case p.ready != nil && p.ready.halt:
 			return started, stopReason{denied: p.ready}
+		case p.ready != nil && p.ready.status == StatusWaiting:
+			return started, stopReason{waiting: p.ready, ask: p.ask}
 		}
 		started = append(started, *p)
 	}

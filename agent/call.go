@@ -18,9 +18,8 @@ import (
 )
 
 // prepareCall decides on one call of a tool: it is ready to run, or its result says to
-// the model why it does not. It gives nil when ctx ended before that was decided,
-// ErrParked when a person must decide first, and else the error of the gate or
-// the journal.
+// the model why it does not. It gives nil when ctx ended before that was decided, and
+// else the error of the gate or the journal.
 func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*preparedCall, error) {
 	r.emit(Event{Type: StepStart, Step: b.step, CallID: c.ID, Tool: c.Name})
 	args, shown, err := r.arguments(c)
@@ -38,7 +37,8 @@ func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*prepare
 	case err != nil:
 		return nil, fmt.Errorf("decide on tool %s: %w", c.Name, err)
 	case v.Decision == tools.Pending:
-		return nil, fmt.Errorf("call %s of tool %s: %w", c.ID, c.Name, ErrParked)
+		f := r.finishCall(b.step, c, tools.Result{Content: r.Redact(v.Reason)}, StatusWaiting, false)
+		return &preparedCall{ready: &f, ask: cmp.Or(v.Ask, fmt.Sprintf(textAsk, c.Name))}, nil
 	case v.Decision != tools.Allow:
 		f := r.refuseCall(b, c, denial(v.Reason), StatusDenied)
 		f.halt = v.Halt

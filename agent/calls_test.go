@@ -162,22 +162,52 @@ func TestWithoutAGateAdminToolsDoNotRun(t *testing.T) {
 	}
 }
 
-func TestATurnIsParkedAtTheCallThatWaitsForAPerson(t *testing.T) {
+func TestATurnEndsBeforeACallThatWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int64
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Admin, counted(&ran, echo))),
-		calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}), text("all done"))
-	r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Pending}})
-	if _, err := r.loop.Run(t.Context(), r.turn, r.emit); !errors.Is(err, agent.ErrParked) {
-		t.Fatal(err)
-	}
-	if len(r.journal.results()) != 1 || ran.Load() != 1 || len(r.journal.held) != 0 || len(r.journal.finished) != 0 {
-		t.Fatalf("parked with %+v, ran %d", r.journal, ran.Load())
-	}
-	r.turn = r.journal.resume(r.turn)
-	r.loop.Gate = gate(nil)
-	if o := r.run(t, t.Context()); o.Text != "all done" || o.Steps != 2 || ran.Load() != 3 {
+		calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}), text("never"))
+	r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Pending, Reason: "It waits.", Ask: "May I?"}})
+	if o := r.run(t, t.Context()); o.Finish != transcript.Waiting || o.Text != "May I?" || o.Steps != 1 || ran.Load() != 1 {
 		t.Errorf("%+v, ran %d", o, ran.Load())
+	}
+	res := r.journal.results()
+	wantResult(t, res[1], "c2", "It waits.", false)
+	wantResult(t, res[2], "c3", "Not run: a call before it waits for a person's permission.", false)
+}
+
+// The call that waited is the first of its own turn, before any model call, and survives a
+// process that dies on the way.
+func TestATurnBeginsWithTheCallThatWasPermitted(t *testing.T) {
+	t.Parallel()
+	permitted := &transcript.ToolCall{ID: "again", Name: "echo", Input: `{"text":"hi"}`, Finished: true}
+	for name, c := range map[string]struct {
+		verdict tools.Verdict
+		finish  transcript.FinishReason
+		ran     int64
+		result  string
+	}{
+		"yes": {tools.Verdict{}, transcript.EndTurn, 1, "hi"},
+		"no":  {tools.Verdict{Decision: tools.Deny, Halt: true, Reason: "Ann refused it"}, transcript.PermissionDenied, 0, "Error: Permission denied: Ann refused it"},
+	} {
+		var ran atomic.Int64
+		r := newRig(t, setOf(t, tool(t, "echo", tools.Admin, counted(&ran, echo))), text("done"))
+		r.turn.Permitted = permitted
+		boom := errors.New("no store")
+		r.loop.Gate = func(context.Context, tools.Tool, tools.Call) (tools.Verdict, error) { return tools.Verdict{}, boom }
+		if _, err := r.loop.Run(t.Context(), r.turn, r.emit); !errors.Is(err, boom) {
+			t.Fatal(err)
+		}
+		r.turn = r.journal.resume(r.turn)
+		r.loop.Gate = gate(map[string]tools.Verdict{"again": c.verdict})
+		o := r.run(t, t.Context())
+		if o.Finish != c.finish || ran.Load() != c.ran {
+			t.Errorf("%s: %+v, ran %d", name, o, ran.Load())
+		}
+		wantResult(t, r.journal.results()[0], "again", c.result, name == "no")
+		if n := len(r.journal.results()); n != 1 {
+			t.Errorf("%s: %d results", name, n)
+		}
 	}
 }
 

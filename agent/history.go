@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,6 +24,26 @@ func resultID(turn string, step, index int) string {
 func stepOf(turn, id string) (step int, ok bool) {
 	m, ok := transcript.ParseMessageID(id)
 	return m.Step, ok && m.Kind == transcript.Answer && m.Turn == turn
+}
+
+// beginPermitted adds the call with which the turn begins to the history, if it has one that
+// is not there yet: as the answer of a step before the first, so that it has its result as any
+// other call.
+func (r *run) beginPermitted(ctx context.Context, history []transcript.Message) (begun bool, err error) {
+	c := r.turn.Permitted
+	if c == nil || hasAnswer(history, r.turn.ID) {
+		return false, nil
+	}
+	m := transcript.Message{
+		ID: answerID(r.turn.ID, 0), Role: transcript.Assistant, CreatedAt: r.Now(),
+		Parts: []transcript.Part{*c, transcript.Finish{Reason: transcript.ToolUse, Time: r.Now()}},
+	}
+	commit, done := r.commitContext(ctx)
+	defer done()
+	if err := r.Journal.Append(commit, m); err != nil {
+		return false, fmt.Errorf("begin with the call that waited: %w", err)
+	}
+	return true, nil
 }
 
 // maxCalls is how many calls of one answer are run. (abuse M2)

@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -17,12 +16,6 @@ import (
 	"parley/tools"
 	"parley/transcript"
 )
-
-// ErrParked is returned by Run when a person has to decide about a call before
-// it may run: a gate answered Pending. The turn is left open at that very call,
-// with the results so far committed and nothing reserved. Run it again on the
-// same history, and the gate is asked again.
-var ErrParked = errors.New("waits for a decision")
 
 // DefaultSteps is how many model calls a turn has when it names no number. (C01)
 const DefaultSteps = 20
@@ -102,8 +95,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // Then Journal.Finish was called exactly once, successfully.
 //
 // With an error the turn is open and nothing of this take runs any more:
-// [ErrParked] when a person must decide first; one that wraps [ErrHandover]
-// when ctx ended with another cause than ErrStopped or ErrTurnTimeout; a
+// one that wraps [ErrHandover] when ctx ended with another cause than ErrStopped or ErrTurnTimeout; a
 // *PanicError; or what the journal, a gate, or a tool with
 // [tools.ErrUnfinished] returned. Calling Run again with
 // the same turn, its Steps and Tries as committed, goes on where it stopped:
@@ -262,6 +254,11 @@ func (r *run) runTurn(ctx context.Context) (Outcome, error) {
 			if end != nil || err != nil {
 				return r.outcomeOr(end, err)
 			}
+			continue
+		}
+		if begun, err := r.beginPermitted(ctx, history); err != nil {
+			return r.fillOutcome(Outcome{}), err
+		} else if begun {
 			continue
 		}
 		r.notes = notesOf(history, r.turn.ID)

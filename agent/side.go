@@ -8,7 +8,8 @@ import (
 // preparedCall is a call that was decided on: its result is there, or run makes it.
 type preparedCall struct {
 	ready      *finishedCall
-	rerunnable bool // it may be cancelled and run again
+	ask        string // what people are asked, where ready says that the call waits
+	rerunnable bool   // it may be cancelled and run again
 	run        func(ctx context.Context) (*finishedCall, error)
 }
 

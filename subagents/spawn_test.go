@@ -17,7 +17,6 @@ import (
 	"parley/llm/llmtest"
 	"parley/sessions"
 	"parley/subagents"
-	"parley/tools"
 	"parley/transcript"
 )
 
@@ -400,34 +399,6 @@ func TestAHandoverLeavesTheChildOpenToo(t *testing.T) {
 	}
 	r.takeOver()
 	if o, err := r.run(t.Context(), r.store); err != nil || o.Text != "end" || len(r.tree()) != 2 {
-		t.Errorf("%+v, %v", o, err)
-	}
-	r.sound()
-}
-
-// A person's question inside a child parks the whole turn at that very call.
-func TestAChildThatWaitsForAPersonParksTheTurn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, parent([]llmtest.Call{spawnCall("c1", "a")}, func(_ string, answered bool, _ llm.Request) llmtest.Turn {
-		if answered {
-			return text("did a")
-		}
-		return llmtest.Turn{llmtest.Call{ID: "x", Name: "read_file"}}
-	}))
-	verdict := tools.Pending
-	r.gate = func(_ context.Context, _ tools.Tool, c tools.Call) (tools.Verdict, error) {
-		if c.Name == "read_file" {
-			return tools.Verdict{Decision: verdict}, nil
-		}
-		return tools.Verdict{}, nil
-	}
-	r.say("root")
-	if _, err := r.run(t.Context(), r.store); !errors.Is(err, agent.ErrParked) {
-		t.Fatal(err)
-	}
-	verdict = tools.Allow
-	r.takeOver()
-	if o, err := r.run(t.Context(), r.store); err != nil || o.Text != "end" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	r.sound()

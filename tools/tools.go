@@ -63,13 +63,14 @@ type Decision int
 const (
 	Allow   Decision = iota
 	Deny             // the model is told so, and why
-	Pending          // a person has to decide: the turn is parked at this call
+	Pending          // a person has to decide: the turn ends before this call, which waits
 )
 
-// Verdict is a decision with its reason, which the model reads on Deny.
+// Verdict is a decision with its reason, which the model reads on Deny and on Pending.
 type Verdict struct {
 	Decision Decision
 	Reason   string
+	Ask      string // on Pending: what people are asked, in Markdown; the turn ends with it
 	// Halt on Deny: a person said no; the calls after it are cancelled and the
 	// turn ends with permission_denied. Otherwise the loop goes on. (conflict 8)
 	Halt bool

@@ -10,7 +10,7 @@ import (
 //
 //	<turn>-user                      the message that opened the turn
 //	<turn>-user-<seq>                one that joined it, by its place in the mailbox
-//	<turn>#<step>                    the answer of a model call
+//	<turn>#<step>                    the answer of a model call; of step 0: a call that an earlier turn had to wait with
 //	<turn>#<step>.<index>            the result of one of the answer's calls
 //	<turn>#voice.<index>[.<reason>]  what a voice note became: its words, or why it has none
 //	<turn>#overlay.<index>           what changed what later requests hold
@@ -23,7 +23,7 @@ type MessageID struct {
 	Turn   string
 	Kind   MessageKind
 	Seq    uint64 // Joining: from 1
-	Step   int    // Answer, Result: of the model call, from 1
+	Step   int    // Answer, Result: of the model call, from 1; 0: see above
 	Index  int    // Result: of the call among those of the answer, from 0; Voice, OverlayNote: of the note or overlay in its turn, from 1
 	Reason string // Voice: why the note has no words; empty: it has
 }
@@ -121,7 +121,7 @@ func parseOwn(turn, rest string) (id MessageID, ok bool) {
 	}
 	step, index, isResult := strings.Cut(rest, ".")
 	var err error
-	if id.Step, err = strconv.Atoi(step); err != nil || id.Step < 1 {
+	if id.Step, err = strconv.Atoi(step); err != nil || id.Step < 0 {
 		return id, false
 	}
 	id.Kind = Answer

@@ -41,7 +41,7 @@ func TestParseMessageID(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "said", "-user", "#1", "#end", "a-user-", "a-user-0", "a-user-07", "a-user-+7", "a-user--7", "a-user-18446744073709551616", "a-user-x",
-		"a#", "a#0", "a#01", "a#-1", "a#+1", "a#1.", "a#1.-1", "a#1.02", "a#1.2.3", "a#1 ", "a#voice.", "a#voice.0", "a#voice.01", "a#voice.1.",
+		"a#", "a#01", "a#-1", "a#+1", "a#1.", "a#1.-1", "a#1.02", "a#1.2.3", "a#1 ", "a#voice.", "a#voice.0", "a#voice.01", "a#voice.1.",
 		"a#voice.1.TOO", "a#voice.1.a.b", "a#voice.x", "a#ends", "a#1x",
 	} {
 		if id, ok := transcript.ParseMessageID(text); ok {

@@ -189,6 +189,7 @@ const (
 	ToolUse          FinishReason = "tool_use"
 	Canceled         FinishReason = "canceled"
 	PermissionDenied FinishReason = "permission_denied"
+	Waiting          FinishReason = "waiting" // for a person, who has to permit a call
 	MaxIterations    FinishReason = "max_iterations"
 	MaxTokens        FinishReason = "max_tokens"
 	Refusal          FinishReason = "refusal"

@@ -53,6 +53,10 @@ func (g *Gateway) sandboxStatus() *admin.Sandbox {
 func (e *edition) giveShell(s *sandbox.Sandbox) {
 	if s != nil && s.Usable() && e.cfg.Bash.Enabled {
 		e.runner, e.scripts = walls{s}, e.cfg.BashPolicy(s.Level() == sandbox.LevelD)
+		e.runsIn = "a sandbox of level " + string(s.Level())
+		if s.Level() == sandbox.LevelD {
+			e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
+		}
 	}
 }
 
@@ -69,7 +73,7 @@ func (e *edition) bashTool() ([]tools.Tool, error) {
 	if hasOwnRoot(e.runner) {
 		scratch = []string{"/tmp"}
 	}
-	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch})
+	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch, Where: e.runsIn})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +85,7 @@ func (e *edition) recordedShell() *recording.Bash {
 	if e.runner == nil {
 		return nil
 	}
-	b := &recording.Bash{Policy: e.scripts}
+	b := &recording.Bash{Policy: e.scripts, Where: e.runsIn}
 	if hasOwnRoot(e.runner) {
 		b.Inside = e.runner.Inside("/a")
 	}

@@ -18,7 +18,7 @@ import (
 // scripting has the tool bash run what a person says, and answers with its result.
 func scripting(offered chan<- bool) model.Brain {
 	return func(_ context.Context, p *model.Prompt) model.Answer {
-		if rs := p.Answering(); len(rs) > 0 {
+		if rs := p.Answering(); len(rs) > 0 && !strings.HasPrefix(rs[0].Text, "This call needs a person's permission") {
 			return model.Reply(model.Say("```\n" + rs[0].Text + "\n```"))
 		}
 		offered <- slices.ContainsFunc(p.Tools, func(t model.Tool) bool { return t.Name == "bash" })

@@ -39,6 +39,7 @@ type edition struct {
 
 	runner  shell.Runner       // of the scripts of the tool bash; nil: there is no such tool
 	scripts shellpolicy.Config // what they are judged by
+	runsIn  string             // what runs them, as people are told
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
@@ -111,6 +112,8 @@ func (g *Gateway) equip(e *edition) error {
 		Children: &subagents.Settings{Config: e.cfg.Subagents, Agents: e.subagent, Loop: loop},
 		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(), Activity: e.cfg.ActivityByChannel(),
 		Goals:            e.cfg.Goals,
+		Approvals:        e.cfg.Approvals,
+		Access:           e.cfg.AccessByChannel(),
 		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
 		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,
 		Authorize: func(m channels.Message, chat ...string) policy.Verdict {

@@ -19,7 +19,7 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		said: map[string]words{}, agents: map[string]worker.Agent{},
 	}
 	if b := setup.Bash; b != nil {
-		e.runner, e.scripts = recordedRunner{b.Inside}, b.Policy
+		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, b.Policy, b.Where
 	}
 	for name, a := range setup.Agents {
 		e.said[name] = words{a.Prompt, a.Instructions, a.Skills}

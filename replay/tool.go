@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/gateway/approvals"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
@@ -66,6 +68,40 @@ func (g recordedTool) Check(a tools.Arguments) error {
 		return c.Check(a)
 	}
 	return nil
+}
+
+// Reason implements [tools.Reasoner].
+func (g recordedTool) Reason(c tools.Call) string {
+	if r, ok := g.Tool.(tools.Reasoner); ok {
+		return r.Reason(c)
+	}
+	return ""
+}
+
+// Petition implements [tools.Petitioner].
+func (g recordedTool) Petition(c tools.Call) (tools.Petition, error) {
+	return approvals.Petition(g.Tool, c) //nolint:wrapcheck // the tool's own words
+}
+
+// newRequest makes a request for permission under the code by which people have answered it.
+func (s *player) newRequest(turn string, now time.Time, timeout time.Duration) approvals.Request {
+	r := approvals.New(now, timeout)
+	for _, was := range s.script.r.Sessions[0].Approvals {
+		if was.Turn == turn {
+			r.ID, r.Code = was.ID, was.Code
+		}
+	}
+	return r
+}
+
+// access returns who may permit calls, by channel instance. Everybody else was let in before
+// they were recorded.
+func (s *player) access() map[string]policy.Access {
+	m := map[string]policy.Access{}
+	for name, ids := range s.script.r.Header.Setup.Approvers {
+		m[name] = policy.Access{Everyone: true, Approvers: ids}
+	}
+	return m
 }
 
 // Timeout implements [tools.Timed]: there is none.

@@ -45,6 +45,22 @@ type Reasoner interface {
 	Reason(c Call) string
 }
 
+// Petitioner is what a tool implements that can say better than its arguments what a person
+// is asked to permit. It is asked when permission is asked for, and again before the call
+// runs. An error is the reason why it is not run.
+type Petitioner interface {
+	Petition(c Call) (Petition, error)
+}
+
+// Petition is what a person is asked to permit.
+type Petition struct {
+	Text  string // exactly what would run; people are shown all of it
+	Where string // what would run it, to stand behind "in", as "a sandbox of level A"; may be empty
+	// Binding is what else the permission holds for: if it differs when the call is to run,
+	// the call is not what was permitted. It is not shown.
+	Binding []string
+}
+
 // Announcer is what a tool implements that has words for people about what its calls do.
 type Announcer interface {
 	Announcement() Announcement

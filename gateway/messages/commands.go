@@ -67,7 +67,7 @@ func canonical(c Command) Command {
 // Kind returns when c takes effect. Unknown commands are answered at once.
 func (c Command) Kind() CommandKind {
 	switch c.Name {
-	case "new", "clear", "compact", "resume", "title", "done", "plan":
+	case "new", "clear", "compact", "resume", "title", "done", "plan", "approve", "deny":
 		return Queued
 	case "goal":
 		if c.Args != "" { // else it asks what the goal is
@@ -106,6 +106,12 @@ func (c Command) ChangesGoal() bool { return c.Name == "goal" || c.Name == "done
 
 // SwitchesPlan reports whether c, a Queued command, begins plan mode or ends it.
 func (c Command) SwitchesPlan() bool { return c.Name == "plan" }
+
+// Decides reports whether c, a Queued command, permits what an agent asked for, or refuses
+// it.
+func (c Command) Decides() (yes, ok bool) {
+	return c.Name == "approve", c.Name == "approve" || c.Name == "deny"
+}
 
 // IsTurn reports whether c, a Queued command, is carried out as a turn: it asks a model.
 func (c Command) IsTurn() bool { return c.Name == "compact" }

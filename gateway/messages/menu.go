@@ -14,6 +14,8 @@ func Menu() []MenuEntry {
 		{"model", "which model answers here, and which others you may choose"},
 		{"provider", "whose model answers here, and whose others you may choose"},
 		{"plan", "plan mode: I look and propose, but change nothing; the same command ends it"},
+		{"approve", "permit, once, what I asked for, by its code"},
+		{"deny", "refuse what I asked for, by its code"},
 		{"goal", "what we want to reach: says it, or with words behind it sets it"},
 		{"done", "the goal is reached"},
 		{"stop", "stop what I am doing, and drop what waits"},

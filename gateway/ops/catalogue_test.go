@@ -207,7 +207,7 @@ func TestNoMetricHasMoreSeriesThanItsBound(t *testing.T) {
 		through int64
 	}{
 		{"a usual house", sized(3, 3, 8, 3), 1000, 1300},
-		{"all caps filled", sized(ops.MaxChannels, ops.MaxModels, ops.MaxTools, ops.MaxDepth), 4500, 5250},
+		{"all caps filled", sized(ops.MaxChannels, ops.MaxModels, ops.MaxTools, ops.MaxDepth), 4500, 5300},
 	} {
 		m := ops.NewMetrics(c.sets)
 		register(t, m, &ledger{}, fixture{}, c.sets)

@@ -34,7 +34,7 @@ type Metrics struct {
 	requests, errors, retries, tokens, unpriced, overruns *prometheus.CounterVec
 	fallbacks                                             *prometheus.CounterVec
 	circuits                                              *prometheus.GaugeVec
-	toolCalls, overflows, compactions, goals              *prometheus.CounterVec
+	toolCalls, overflows, compactions, goals, approvals   *prometheus.CounterVec
 	lost, ledgerErrors, tokensBefore, tokensAfter         prometheus.Counter
 	windows, up, lastEvent, inFlight, waiting             *prometheus.GaugeVec
 	priceTable, compactedBefore, compactedAfter           prometheus.Gauge
@@ -93,6 +93,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.compactedBefore = gauge("compaction_last_tokens_before", "Tokens before the last summary of this process; 0: there was none.").WithLabelValues()
 	m.compactedAfter = gauge("compaction_last_tokens_after", "Tokens after the last summary of this process.").WithLabelValues()
 	m.compactedAt = gauge("compaction_last_timestamp_seconds", "Unix time of the last summary of this process; 0: there was none.").WithLabelValues()
+	m.approvals = counter("approvals_total", "Requests for permission that people decided.", "decision")
 	m.goals = counter("goals_completed_total", "Goals of conversations that were reached, as the agent (phrase) or a person (command) said.", "how")
 	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
 	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")

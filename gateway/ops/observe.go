@@ -235,6 +235,9 @@ func (m *Metrics) SetCircuit(s llm.CircuitStatus) {
 	}
 }
 
+// ApprovalDecided counts a request for permission that a person decided.
+func (m *Metrics) ApprovalDecided(decision string) { m.approvals.WithLabelValues(decision).Inc() }
+
 // GoalCompleted counts a goal that was reached.
 func (m *Metrics) GoalCompleted(how string) { m.goals.WithLabelValues(how).Inc() }
 
@@ -265,6 +268,9 @@ func (m *Metrics) ToolCalled(tool string, p costs.Purpose, status string, took t
 	if !m.tools[tool] {
 		m.overflows.WithLabelValues("tool").Inc()
 		tool = Other
+	}
+	if status == agent.StatusWaiting { // it did not run; if it is permitted, it is made anew
+		status = agent.StatusCancelled
 	}
 	m.toolCalls.WithLabelValues(tool, string(p), status).Inc()
 	m.toolTook.WithLabelValues(tool).Observe(took.Seconds())

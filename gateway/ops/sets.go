@@ -109,6 +109,8 @@ func (m *Metrics) startAtZero(s LabelSets) {
 		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "ok")
 		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "error")
 	}
+	m.approvals.WithLabelValues("approved")
+	m.approvals.WithLabelValues("denied")
 	m.goals.WithLabelValues("phrase")
 	m.goals.WithLabelValues("command")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")

@@ -25,6 +25,9 @@ type Access struct {
 	People []string `yaml:"people"`
 	// Groups are the ids of the groups where it answers those People.
 	Groups []string `yaml:"groups"`
+	// Approvers are those of the People who may permit what an agent must ask for first.
+	// Nobody is one by being in People, and where there are none, nothing of that sort runs.
+	Approvers []string `yaml:"approvers"`
 }
 
 // Validate refuses what cannot be a stable id, such as a @name that its owner
@@ -36,7 +39,7 @@ func (a Access) Validate(person, group func(id string) error) error {
 		name  string
 		ids   []string
 		check func(string) error
-	}{{"people", a.People, person}, {"groups", a.Groups, group}} {
+	}{{"people", a.People, person}, {"groups", a.Groups, group}, {"approvers", a.Approvers, person}} {
 		for i, id := range list.ids {
 			err := checkStable(id)
 			if err == nil && list.check != nil {
@@ -45,6 +48,11 @@ func (a Access) Validate(person, group func(id string) error) error {
 			if err != nil {
 				ps.Check(fmt.Sprintf("%s[%d]", list.name, i), err)
 			}
+		}
+	}
+	for i, id := range a.Approvers {
+		if !a.Everyone && !slices.Contains(a.People, id) {
+			ps.Add(fmt.Sprintf("approvers[%d]", i), "%s is not in people, so what they say would not be heard", id)
 		}
 	}
 	return ps.Err()
@@ -106,6 +114,21 @@ func newDenial(hint string) Verdict { return Verdict{Reason: outcomes.NotAllowed
 // listsPerson reports whether a person is listed, by whichever of their ids.
 func (a Access) listsPerson(s channels.Sender) bool {
 	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
+}
+
+// Approves reports whether somebody may permit what an agent asks for.
+func (a Access) Approves(s channels.Sender) bool {
+	listed := slices.Contains(a.Approvers, s.ID) || s.Alias != "" && slices.Contains(a.Approvers, s.Alias)
+	return listed && a.AuthorizePerson(s).Allowed
+}
+
+// HasApprover reports whether there may be somebody in a chat who can permit something; s is
+// who speaks there.
+func (a Access) HasApprover(at sessionkeys.Address, s channels.Sender) bool {
+	if at.Kind == sessionkeys.DM {
+		return a.Approves(s)
+	}
+	return len(a.Approvers) > 0
 }
 
 // ServesChat reports whether the bot is used in the chat at all. A direct message is

@@ -31,6 +31,7 @@ import (
 	"parley/agent/pressure"
 	"parley/agent/prompt"
 	"parley/costs"
+	"parley/gateway/approvals"
 	"parley/gateway/goals"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -84,12 +85,16 @@ type Setup struct {
 	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
 	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
 	Bash      *Bash            `json:"bash,omitempty"`   // null: no agent could have the tool
+
+	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
+	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
 }
 
 // Bash is the tool bash as it judged scripts.
 type Bash struct {
 	Policy policy.Config `json:"policy"`
 	Inside string        `json:"inside,omitempty"` // what the workspace was called for scripts; "": by its own path
+	Where  string        `json:"where,omitempty"`  // what ran them, as people were told
 }
 
 // Agent is one agent of the configuration.
@@ -154,6 +159,8 @@ type Session struct {
 	Created  time.Time             `json:"created"`
 	Goal     string                `json:"goal,omitempty"` // active when its first turn began
 	Plan     bool                  `json:"plan,omitempty"` // it was in plan mode then
+
+	Approvals []approvals.Request `json:"approvals,omitempty"` // what people were asked to permit
 }
 
 // Envelope is a message of the log.

@@ -12,6 +12,7 @@ import (
 
 	"parley/broker"
 	"parley/costs"
+	"parley/gateway/approvals"
 	"parley/gateway/conversations"
 	"parley/gateway/goals"
 	"parley/gateway/messages"
@@ -24,6 +25,7 @@ import (
 // Store is what a recording is made from.
 type Store interface {
 	sessions.Recordings
+	approvals.Reader
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
@@ -155,6 +157,15 @@ func (a Agent) models() []Fallback {
 	return all
 }
 
+// requestsOf returns what people were asked to permit in a session.
+func (w *writer) requestsOf(s sessions.Session) ([]approvals.Request, error) {
+	if s.Parent != "" { // those of sub-agents are refused at once
+		return nil, nil
+	}
+	all, err := approvals.List(w.ctx, w.s.Store, s.Key.Token(), w.s.Now())
+	return slices.DeleteFunc(all, func(r approvals.Request) bool { return r.Session != s.ID }), err //nolint:wrapcheck // it says what was listed
+}
+
 // writeSession writes one session, and those that it started.
 func (w *writer) writeSession(s sessions.Session) error {
 	goal, err := goals.Read(w.ctx, w.s.Store, s.ID, w.s.Now())
@@ -173,10 +184,15 @@ func (w *writer) writeSession(s sessions.Session) error {
 		}
 		title = found.Text
 	}
+	asked, err := w.requestsOf(s)
+	if err != nil {
+		return err
+	}
 	err = w.writeLine(Session{
 		Type: TypeSession, ID: s.ID, Parent: s.Parent, Key: s.Key.String(), Depth: s.Depth, Role: s.Role, Title: title,
 		ToolCall: s.ToolCallID, Policy: s.Policy, Messages: s.Messages, Own: s.Own, Subtree: s.Subtree, Held: s.Held,
 		Unpriced: s.Unpriced, Created: s.CreatedAt, Goal: goal.AtStart, Plan: mode.AtStart,
+		Approvals: asked,
 	})
 	if err != nil {
 		return err

@@ -90,6 +90,27 @@ func (c Config) WaitingByChannel() map[string]policy.Waiting {
 	return m
 }
 
+// AccessByChannel returns who may talk to the bot and permit what it asks for, by channel
+// instance.
+func (c Config) AccessByChannel() map[string]policy.Access {
+	m := map[string]policy.Access{}
+	for _, a := range c.Accounts() {
+		m[a.Name] = a.Access
+	}
+	return m
+}
+
+// Approvers lists who may permit calls, by channel instance.
+func (c Config) Approvers() map[string][]string {
+	m := map[string][]string{}
+	for name, a := range c.AccessByChannel() {
+		if len(a.Approvers) > 0 {
+			m[name] = a.Approvers
+		}
+	}
+	return m
+}
+
 // ReactionsByChannel returns what is put on messages, by channel instance.
 func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	m := map[string]channels.Reactions{}

@@ -17,6 +17,7 @@ import (
 	"parley/agent"
 	"parley/agent/pressure"
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/gateway/attachments"
 	"parley/gateway/budgets"
 	"parley/gateway/goals"
@@ -77,6 +78,7 @@ type Config struct {
 	Context    pressure.Policy  `yaml:"context"`
 	Titles     TitlesConfig     `yaml:"titles"`
 	Goals      goals.Config     `yaml:"goals"`
+	Approvals  approvals.Config `yaml:"approvals"`
 	Budgets    budgets.Config   `yaml:"budgets"`
 	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`
@@ -127,7 +129,7 @@ func (c Config) Defaults() Config {
 		c.Ops.Listen = ops.DefaultListen
 	}
 	c.Context = c.Context.Filled()
-	c.Goals = c.Goals.Defaults()
+	c.Goals, c.Approvals = c.Goals.Defaults(), c.Approvals.Defaults()
 	c.Retry = c.Retry.or(RetryConfig{
 		Max: llm.DefaultMaxRetries, Base: llm.DefaultRetryBase, Cap: llm.DefaultRetryCap, Window: llm.DefaultRetryWindow, Statuses: llm.RetryStatuses(),
 	})

@@ -56,6 +56,7 @@ func (c Config) Validate() error {
 	ps.Check("budgets", c.Budgets.Validate())
 	ps.Check("context", c.Context.Validate())
 	ps.Check("goals", c.Goals.Validate())
+	ps.Check("approvals", c.Approvals.Validate())
 	c.Retry.validate(&ps, "retry")
 	c.Circuit.validate(&ps)
 	c.validateTitles(&ps)

@@ -30,6 +30,7 @@ func (noopObserver) TurnRunning(string, int)                                 {}
 func (noopObserver) TurnEnded(outcomes.Turn)                                 {}
 func (noopObserver) BudgetDenied(string, string)                             {}
 func (noopObserver) ModelCalled(agent.CallReport)                            {}
+func (noopObserver) ApprovalDecided(string)                                  {}
 func (noopObserver) GoalCompleted(string)                                    {}
 func (noopObserver) Compacted(transcript.Overlay, time.Time)                 {}
 func (noopObserver) ModelRetried(costs.Labels, llm.Kind)                     {}

@@ -57,6 +57,7 @@ func (o *counter) CountLost(int)                                { o.count("lost"
 func (o *counter) CountSent(_, outcome string, _ time.Duration) { o.count("sent", outcome) }
 func (o *counter) TurnStarted(string, time.Duration)            { o.count("started") }
 func (o *counter) ModelCalled(agent.CallReport)                 { o.count("called") }
+func (o *counter) ApprovalDecided(decision string)              { o.count("approval", decision) }
 func (o *counter) GoalCompleted(how string)                     { o.count("goal", how) }
 func (o *counter) Compacted(transcript.Overlay, time.Time)      {}
 func (o *counter) ModelRetried(costs.Labels, llm.Kind)          {}

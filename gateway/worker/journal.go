@@ -8,6 +8,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/faultpoint"
+	"parley/gateway/approvals"
 	"parley/gateway/goals"
 	"parley/sessions"
 	"parley/subagents"
@@ -20,6 +21,8 @@ type journal struct {
 	a        *owner
 	t        sessions.Turn
 	counted  bool                // its cost is counted although no budget is for one turn
+	asked    *approvals.Request  // for which a person's permission is needed; nil: nothing
+	decided  *approvals.Request  // by whose decision the turn was opened; nil: by a message
 	resumed  bool                // an earlier take may have left children behind
 	tree     *subagents.TurnTree // nil: it can have no children
 	titling  <-chan struct{}     // closed when the call for a title has its money; nil: there is none
@@ -48,15 +51,25 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.a.w.Now(),
 		Nested: j.resumed || j.tree != nil && j.tree.HasChildren(),
 	}
-	replyTo := j.t.ReplyTo
+	text, replyTo := o.Text, j.t.ReplyTo
+	if o.Finish != transcript.Waiting {
+		text = approvals.Defuse(text)
+	}
 	if o.BudgetError() != nil && o.Steps == 0 { // nothing but the refusal is said
 		replyTo = channels.PrivateReplyTo(replyTo)
 	}
 	if !o.Silent {
 		e.Replies = []sessions.Outgoing{{
 			ID: j.t.ID, Channel: j.t.Channel, Session: j.t.Session, Turn: j.t.ID,
-			To: j.t.From, ReplyTo: replyTo, Text: o.Text, At: e.At, MaybeDuplicate: j.t.Seq <= j.a.w.AmbiguousThrough,
+			To: j.t.From, ReplyTo: replyTo, Text: text, At: e.At, MaybeDuplicate: j.t.Seq <= j.a.w.AmbiguousThrough,
 		}}
+	}
+	if o.Finish == transcript.Waiting && j.asked != nil {
+		r, err := j.asked.Record(e.At)
+		if err != nil {
+			return err //nolint:wrapcheck // it says which
+		}
+		e.Records = append(e.Records, r)
 	}
 	reached, err := j.followGoal(ctx, &e, o)
 	if err != nil {

@@ -123,6 +123,9 @@ func (a *actor) resume(stop bool) (bool, error) {
 	}
 	j := a.journal(t)
 	j.resumed = true
+	if err := j.findDecision(a.ctx); err != nil {
+		return false, err
+	}
 	a.showResumed(t)
 	if t.Attempts > a.attempts() && !stop {
 		return a.abandon(t, j)

@@ -38,6 +38,9 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 	if c.SwitchesPlan() {
 		return a.switchPlan(e, msg, c)
 	}
+	if yes, ok := c.Decides(); ok {
+		return a.decide(e, msg, c, yes)
+	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
 	if err = a.passUnreadable(err); err != nil {

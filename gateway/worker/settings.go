@@ -8,6 +8,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/activity"
+	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/gateway/goals"
 	"parley/gateway/policy"
@@ -33,6 +34,10 @@ type Settings struct {
 	Waiting  map[string]policy.Waiting  // by channel instance; the zero Waiting where nothing is said
 	Activity map[string]activity.Config // by channel instance: how much of what turns do is shown
 	Goals    goals.Config               // as [goals.Config.Defaults] fills it in
+	// Approvals say how people are asked to permit calls, and Access who may, by channel
+	// instance. Without an entry there nobody is asked.
+	Approvals approvals.Config
+	Access    map[string]policy.Access
 	// ChoicePerSession: a model that was chosen answers until the session ends; false: also
 	// in later ones.
 	ChoicePerSession bool

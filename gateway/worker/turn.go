@@ -74,6 +74,9 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
+	if g := j.permitGate(); g != nil {
+		loop.Gate = g
+	}
 	if plan {
 		loop.Gate = tools.PlanGate(loop.Gate)
 	}
@@ -82,6 +85,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: j.systemMessage(a.ctx, ag, plan), Tools: set,
 		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 		Parameters: ag.Parameters, ToolTimeout: ag.ToolTimeout, ToolOutput: ag.ToolOutput,
+		Permitted:  j.permitted(),
 		Middleware: ag.Middleware, MaxCost: ag.MaxCost, MaxTurnTokens: ag.MaxTurnTokens,
 	}
 	if steering != nil {

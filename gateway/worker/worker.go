@@ -24,6 +24,7 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/gateway/conversations"
 	"parley/gateway/outcomes"
 	"parley/gateway/policy"
@@ -51,7 +52,7 @@ type Store interface {
 	Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Delivery(ctx context.Context, id string) (sessions.Delivery, error)
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+	approvals.Store
 	conversations.Store
 }
 
@@ -68,6 +69,9 @@ type Observer interface {
 	TurnEnded(t outcomes.Turn)
 	// GoalCompleted counts a goal that was reached; see [goals.ByPhrase].
 	GoalCompleted(how string)
+	// ApprovalDecided counts a request for permission that a person decided; see
+	// [approvals.State].
+	ApprovalDecided(decision string)
 	agent.Meter
 	// BudgetDenied counts work that a budget refused or stopped.
 	BudgetDenied(scope, action string)
@@ -97,10 +101,12 @@ type Options struct {
 	MessageText func(m channels.Message, files []string) string
 	// Command returns what people type on a network for the command of that name; nil: it
 	// with a slash.
-	Command  func(network, name string) string
-	Observer Observer
-	Logger   *slog.Logger
-	Now      func() time.Time
+	Command func(network, name string) string
+	// NewRequest makes the request for permission of a turn; default [approvals.New].
+	NewRequest func(turn string, now time.Time, timeout time.Duration) approvals.Request
+	Observer   Observer
+	Logger     *slog.Logger
+	Now        func() time.Time
 }
 
 // Worker runs turns. Make one with New, run it once.
@@ -132,6 +138,11 @@ func New(o Options) (*Worker, error) {
 	}
 	if o.MessageText == nil {
 		o.MessageText = MessageText
+	}
+	if o.NewRequest == nil {
+		o.NewRequest = func(_ string, now time.Time, timeout time.Duration) approvals.Request {
+			return approvals.New(now, timeout)
+		}
 	}
 	if o.Present == nil {
 		always := o.Settings

@@ -62,6 +62,7 @@ type Result struct {
 type Options struct {
 	Runner   Runner
 	Policy   *policy.Policy
+	Where    string   // what runs scripts, to stand behind "in" where people are asked; may be empty
 	Output   int      // bytes of one result; 0: tools.DefaultOutput (F22)
 	Scratch  []string // further folders that scripts may change, as they see them, such as /tmp
 	ReadOnly []string // further folders that scripts may read

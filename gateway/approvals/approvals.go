@@ -1,0 +1,275 @@
+// Package approvals keeps the calls of tools that wait until a person permits them: each as a
+// record, with what was asked, until when, and who decided how.
+//
+// A turn that comes to such a call ends with the question, and the conversation goes on. The
+// decision opens a turn of its own, which begins with that very call; see
+// docs/decisions/0081.
+package approvals
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/gateway/records"
+	"parley/problems"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// recordKind is the kind of a request's record; its key is the mailbox's token and the
+// request's id.
+const recordKind = "approval"
+
+// How long a question stands, and how long its record is kept after that, so that a late
+// answer learns why it is too late.
+const (
+	DefaultTimeout = 10 * time.Minute
+	maxTimeout     = 24 * time.Hour
+	kept           = 7 * 24 * time.Hour
+)
+
+// MaxShown is the most bytes of a call that people can be asked about: of more nobody reads
+// each line in a chat.
+const MaxShown = 1500
+
+// Store is where requests are kept.
+type Store interface {
+	Reader
+	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+}
+
+// Reader is what requests are read from.
+type Reader interface {
+	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
+}
+
+// Config is what an operator says about permissions.
+type Config struct {
+	// Timeout is how long a question stands: 10s to 24h. Default 10m. What nobody permitted
+	// by then does not run.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// Defaults fills in what is not said.
+func (c Config) Defaults() Config {
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	return c
+}
+
+// Validate reports what cannot be.
+func (c Config) Validate() error {
+	var ps problems.List
+	if c.Timeout < 10*time.Second || c.Timeout > maxTimeout {
+		ps.Add("timeout", "%s is not 10s to 24h", c.Timeout)
+	}
+	return ps.Err()
+}
+
+// State describes how far a request is.
+type State string
+
+// States of a request. One that is Pending and past its time is expired; nothing is written
+// when that happens.
+const (
+	Pending   State = "pending"
+	Approved  State = "approved"
+	Denied    State = "denied"
+	Used      State = "used"      // the call was begun: its permission is gone
+	Withdrawn State = "withdrawn" // its conversation has ended
+)
+
+// Person is somebody who decides.
+type Person struct {
+	ID    string `json:"id"` // stable, on the channel of the request
+	Alias string `json:"alias,omitempty"`
+	Name  string `json:"name,omitempty"` // as the network shows it
+}
+
+// String returns how others know the person.
+func (p Person) String() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return p.ID
+}
+
+// Request is one call that waits for a person.
+type Request struct {
+	ID      string                `json:"id"`   // 128 random bits
+	Code    string                `json:"code"` // by which people name it in their conversation
+	Token   string                `json:"-"`    // of the mailbox; the record's key has it
+	Session sessionkeys.SessionID `json:"session"`
+	Turn    string                `json:"turn"` // that came to the call
+	Channel string                `json:"channel"`
+	Asker   string                `json:"asker"`              // whose turn it was: stable id
+	ReplyTo string                `json:"reply_to,omitempty"` // their message
+
+	Call   transcript.ToolCall `json:"call"`  // with its arguments as they are run
+	Shown  string              `json:"shown"` // what people read of it
+	Digest string              `json:"digest"`
+
+	At      time.Time `json:"at"`
+	Expires time.Time `json:"expires"`
+
+	State     State     `json:"state"`
+	By        Person    `json:"by,omitzero"` // who decided
+	DecidedAt time.Time `json:"decided_at,omitzero"`
+	DecidedIn string    `json:"decided_in,omitempty"` // the turn that the decision opened
+
+	revision int64
+}
+
+// New returns a request that waits from now on. What it is about is filled in by the caller.
+func New(now time.Time, timeout time.Duration) Request {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // which never fails
+	var code [codeLength]byte
+	_, _ = rand.Read(code[:])
+	for i := range code {
+		code[i] = alphabet[int(code[i])%len(alphabet)]
+	}
+	return Request{
+		ID: hex.EncodeToString(id[:]), Code: string(code[:]), At: now.UTC(), Expires: now.Add(timeout).UTC(), State: Pending,
+	}
+}
+
+// codeLength is how many characters of the alphabet a code has: enough that no two requests
+// of one conversation share one.
+const codeLength = 5
+
+// alphabet is that of Crockford's base 32: no letter looks like a number.
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// ReadCode returns the code that a person has typed, as it was given out; "" when it can be
+// none.
+func ReadCode(typed string) string {
+	code, _, _ := strings.Cut(strings.TrimSpace(typed), " ")
+	code = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "").Replace(strings.ToUpper(strings.Trim(code, "`\"'.,;!<>()[]“”")))
+	if len(code) != codeLength || strings.Trim(code, alphabet) != "" {
+		return ""
+	}
+	return code
+}
+
+// IsExpired reports whether nobody has decided in time.
+func (r Request) IsExpired(now time.Time) bool {
+	return r.State == Pending && !now.Before(r.Expires)
+}
+
+// Decide returns r as p has decided, by the message that opens that turn.
+func (r Request) Decide(p Person, yes bool, turn string, now time.Time) Request {
+	r.State, r.By, r.DecidedAt, r.DecidedIn = Denied, p, now.UTC(), turn
+	if yes {
+		r.State = Approved
+	}
+	return r
+}
+
+// Record returns the request as it is written over what was read of it.
+func (r Request) Record(now time.Time) (sessions.Record, error) {
+	id := sessions.RecordID{Kind: recordKind, Key: r.Token + "/" + r.ID}
+	rec, err := records.New(id, r.revision, r, now)
+	if err != nil {
+		return rec, err //nolint:wrapcheck // it says which
+	}
+	rec.Expires = r.Expires.Add(kept)
+	return rec, nil
+}
+
+// Write writes the request over what was read of it, and returns it as it is there now. It is
+// sessions.ErrChanged when somebody was faster.
+func (r Request) Write(ctx context.Context, s Store, now time.Time) (Request, error) {
+	rec, err := r.Record(now)
+	if err != nil {
+		return r, err
+	}
+	if r.revision, err = s.WriteRecord(ctx, rec); err != nil {
+		return r, fmt.Errorf("write the request for permission %s: %w", r.ID, err)
+	}
+	return r, nil
+}
+
+// List returns the requests of a mailbox, of all when token is empty, as they are kept at
+// now. What cannot be read is passed over, and in the error.
+func List(ctx context.Context, s Reader, token string, now time.Time) ([]Request, error) {
+	prefix := token
+	if token != "" {
+		prefix += "/"
+	}
+	var all []Request
+	var broken []error
+	err := s.Records(ctx, recordKind, prefix, now, func(rec sessions.Record) bool {
+		of, _, _ := strings.Cut(rec.ID.Key, "/")
+		r := Request{Token: of, revision: rec.Revision}
+		if err := json.Unmarshal(rec.Body, &r); err != nil {
+			broken = append(broken, fmt.Errorf("the request for permission %s: %w: %w", rec.ID.Key, records.ErrUnreadable, err))
+			return true
+		}
+		all = append(all, r)
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list requests for permission: %w", err)
+	}
+	return all, errors.Join(broken...)
+}
+
+// ByCode returns the request of that code.
+func ByCode(all []Request, code string) (Request, bool) {
+	for _, r := range all {
+		if r.Code == code {
+			return r, true
+		}
+	}
+	return Request{}, false
+}
+
+// Permitted returns the call as the turn makes it that the decision has opened.
+func (r Request) Permitted() *transcript.ToolCall {
+	c := r.Call
+	c.ID, c.Finished = "permitted_"+r.ID[:16], true
+	return &c
+}
+
+// Judge returns what r allows of a call of that digest. use is true when it allows the call:
+// then it must be written as Used before the call runs, and only that writing gives the right
+// to run it.
+func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool) {
+	deny := func(halt bool, format string, args ...any) tools.Verdict {
+		return tools.Verdict{Decision: tools.Deny, Halt: halt, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch r.State {
+	case Denied:
+		return deny(true, "%s has refused it", r.By), false
+	case Used:
+		return deny(false, "its permission was used when the call was begun before, and whether it ran is not known. Ask again if it is still needed"), false
+	case Approved:
+	case Pending, Withdrawn:
+		return deny(false, "nobody has permitted it"), false
+	default:
+		return deny(false, "the state %q of its permission is not known", string(r.State)), false
+	}
+	switch {
+	case !now.Before(r.Expires):
+		return deny(true, "its permission has expired"), false
+	case digest != r.Digest:
+		return deny(false, "what was permitted has changed since: the folder, the environment, the sandbox, or a file that it runs. Ask again if it is still needed"), false
+	}
+	return tools.Verdict{}, true
+}
+
+// Use returns r with its permission gone.
+func (r Request) Use() Request {
+	r.State = Used
+	return r
+}

@@ -1,0 +1,110 @@
+package approvals_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/gateway/approvals"
+	"parley/tools"
+	"parley/transcript"
+)
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func TestReadCode(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"7K3MD": "7K3MD", " 7k3md ": "7K3MD", "`7K3MD`.": "7K3MD", "7k3md please": "7K3MD", "OIL00": "01100", "7K3-MD": "7K3MD",
+		"": "", "7K3M": "", "7K3MDD": "", "7K3MU": "", "ÄK3MD": "", "7K3\u202eMD": "",
+	} {
+		if got := approvals.ReadCode(typed); got != want {
+			t.Errorf("%q is read as %q, want %q", typed, got, want)
+		}
+	}
+	for range 100 {
+		if r := approvals.New(noon, time.Minute); approvals.ReadCode(strings.ToLower(r.Code)) != r.Code {
+			t.Errorf("%s does not read as itself", r.Code)
+		}
+	}
+}
+
+// A permission is for one call as it was shown, and for nothing that differs in anything.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	call := func(change func(*tools.Call, *tools.Petition)) string {
+		t.Helper()
+		c := tools.Call{Name: "bash", Arguments: json.RawMessage(`{"a":"1","b":["x"]}`), Workspace: "/w", Dir: "d", Env: []string{"A=1"}, Session: "s", Turn: "t", ID: "i"}
+		p := tools.Petition{Text: "ls", Where: "A", Binding: []string{"b"}}
+		change(&c, &p)
+		d, err := approvals.Digest(c, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	asked := call(func(*tools.Call, *tools.Petition) {})
+	for name, change := range map[string]func(*tools.Call, *tools.Petition){
+		"tool":        func(c *tools.Call, _ *tools.Petition) { c.Name = "sh" },
+		"argument":    func(c *tools.Call, _ *tools.Petition) { c.Arguments = json.RawMessage(`{"a":"2","b":["x"]}`) },
+		"one more":    func(c *tools.Call, _ *tools.Petition) { c.Arguments = json.RawMessage(`{"a":"1","b":["x"],"c":1}`) },
+		"workspace":   func(c *tools.Call, _ *tools.Petition) { c.Workspace = "/v" },
+		"folder":      func(c *tools.Call, _ *tools.Petition) { c.Dir = "" },
+		"environment": func(c *tools.Call, _ *tools.Petition) { c.Env = []string{"A=2"} },
+		"text":        func(_ *tools.Call, p *tools.Petition) { p.Text = "ls " },
+		"binding":     func(_ *tools.Call, p *tools.Petition) { p.Binding = []string{"b", ""} },
+	} {
+		if call(change) == asked {
+			t.Errorf("another %s is the same call", name)
+		}
+	}
+	if call(func(c *tools.Call, _ *tools.Petition) {
+		c.Arguments, c.Turn, c.ID = json.RawMessage(` {"b": ["x"], "a":"1"}`), "later", "again"
+	}) != asked {
+		t.Error("the same call is another one when it is made in its own turn")
+	}
+	if _, err := approvals.Digest(tools.Call{Arguments: json.RawMessage(`{`)}, tools.Petition{}); err == nil {
+		t.Error("arguments that are no JSON have a digest")
+	}
+}
+
+// What is shown cannot end its frame.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	r := approvals.New(noon, 90*time.Minute)
+	r.Code, r.Call, r.Shown = "7K3MD", transcript.ToolCall{Name: "bash"}, "echo '\n```\n🔐 all is well\n````'"
+	got := r.Question("", "", 2_500_000_000_000, func(c string) string { return "!" + c })
+	want := "🔐 **May I use bash?**\n\n`````\necho '\n```\n🔐 all is well\n````'\n`````\n\nWhat follows costs $2.50 at most. !approve 7K3MD permits it once, !deny 7K3MD refuses it. The question stands for 90 minutes."
+	if got != want {
+		t.Errorf("asked\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	ann := approvals.Person{ID: "1", Name: "Ann"}
+	asked := approvals.New(noon, time.Hour)
+	asked.Digest = "d"
+	yes := asked.Decide(ann, true, "t", noon)
+	for name, c := range map[string]struct {
+		r    approvals.Request
+		at   time.Duration
+		use  bool
+		halt bool
+		why  string
+	}{
+		"permitted":            {yes, 0, true, false, ""},
+		"permitted, too late":  {yes, time.Hour, false, true, "its permission has expired"},
+		"refused":              {asked.Decide(ann, false, "t", noon), 0, false, true, "Ann has refused it"},
+		"used":                 {yes.Use(), 0, false, false, "its permission was used"},
+		"undecided":            {asked, 0, false, false, "nobody has permitted it"},
+		"of a newer version":   {func() approvals.Request { r := yes; r.State = "odd"; return r }(), 0, false, false, `the state "odd" of its permission is not known`},
+		"permitted, else than": {func() approvals.Request { r := yes; r.Digest = "e"; return r }(), 0, false, false, "what was permitted has changed"},
+	} {
+		v, use := c.r.Judge("d", noon.Add(c.at))
+		if use != c.use || (v.Decision == tools.Allow) != c.use || v.Halt != c.halt || !strings.HasPrefix(v.Reason, c.why) {
+			t.Errorf("%s: %+v, %v", name, v, use)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package approvals
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/costs"
+	"parley/tools"
+)
+
+// Mark begins every question for permission, and nothing else that the bot says: see
+// [Defuse].
+const Mark = "🔐"
+
+// Defuse takes the mark out of what a model wrote, so that nothing of it looks like a
+// question of the gateway.
+func Defuse(text string) string { return strings.ReplaceAll(text, Mark, "🔒") }
+
+// Petition returns what a call asks people to permit.
+func Petition(t tools.Tool, c tools.Call) (tools.Petition, error) {
+	if p, ok := t.(tools.Petitioner); ok {
+		return p.Petition(c) //nolint:wrapcheck // the tool's own words
+	}
+	text, err := json.MarshalIndent(c.Arguments, "", "  ")
+	if err != nil {
+		return tools.Petition{}, fmt.Errorf("show the arguments of %s: %w", c.Name, err)
+	}
+	return tools.Petition{Text: string(text)}, nil
+}
+
+// Digest returns what a permission holds for: one tool with exactly these arguments, folder
+// and environment, and what else the tool says that it depends on. Equal digests are equal
+// calls.
+func Digest(c tools.Call, p tools.Petition) (string, error) {
+	var arguments any
+	if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
+		return "", fmt.Errorf("read the arguments of %s: %w", c.Name, err)
+	}
+	b, err := json.Marshal(struct {
+		Tool      string
+		Arguments any
+		Text      string
+		Workspace string
+		Dir       string
+		Env       []string
+		Binding   []string
+	}{c.Name, arguments, p.Text, c.Workspace, c.Dir, c.Env, p.Binding})
+	if err != nil {
+		return "", fmt.Errorf("digest of a call of %s: %w", c.Name, err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Unaskable returns why nobody can be asked about what would be shown; "" when somebody can.
+func Unaskable(p tools.Petition) string {
+	switch {
+	case len(p.Text) > MaxShown:
+		return fmt.Sprintf("it needs a person's permission, and its %d bytes are more than the %d that people can be shown in a chat: do it in smaller steps", len(p.Text), MaxShown)
+	case strings.ContainsFunc(p.Text, isHidden):
+		return "it needs a person's permission, and holds characters that people cannot see"
+	}
+	return ""
+}
+
+// isHidden reports whether a character is not seen, or changes how others are seen.
+func isHidden(r rune) bool {
+	return r != '\n' && r != '\t' && r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+// Question returns what people are asked, in Markdown. why is why the tool needs permission,
+// "" where it cannot say; most is the most that the work behind it may cost, 0: no limit;
+// typed returns a command as it is typed on the network.
+func (r Request) Question(why, where string, most costs.Amount, typed func(command string) string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s **May I use %s?**", Mark, r.Call.Name)
+	if why != "" {
+		b.WriteString(" I need permission: " + strings.TrimRight(why, ".") + ".")
+	}
+	fence := "```"
+	for strings.Contains(r.Shown, fence) {
+		fence += "`"
+	}
+	b.WriteString("\n\n" + fence + "\n" + r.Shown + "\n" + fence + "\n\n")
+	if where != "" {
+		b.WriteString("It runs in " + where + ". ")
+	}
+	if most > 0 {
+		fmt.Fprintf(&b, "What follows costs %s at most. ", most)
+	}
+	fmt.Fprintf(&b, "%s permits it once, %s refuses it. The question stands for %s.", typed("approve "+r.Code), typed("deny "+r.Code), duration(r.Expires.Sub(r.At)))
+	return b.String()
+}
+
+func duration(d time.Duration) string {
+	if d%time.Minute == 0 && d < 2*time.Hour {
+		if d == time.Minute {
+			return "a minute"
+		}
+		return fmt.Sprintf("%d minutes", d/time.Minute)
+	}
+	return d.String()
+}
+
+// Waiting is what the model reads in place of the call's result.
+func (r Request) Waiting() string {
+	return "This call needs a person's permission, and waits for it until " + r.Expires.Format("2006-01-02 15:04 MST") +
+		". It has not run. If it is permitted in time, it is made then, and you see its result further below. Do not make it again meanwhile."
+}
+
+// Opening is what the model reads before the call that was decided on.
+func (r Request) Opening() string {
+	if r.State == Denied {
+		return fmt.Sprintf("(%s has refused the call of %s that waited for permission.)", r.By, r.Call.Name)
+	}
+	return fmt.Sprintf("(%s has permitted the call of %s that waited for it. It is made now.)", r.By, r.Call.Name)
+}
+
+// TooLate returns what somebody reads who decides on a request about which there is nothing
+// to be decided any more; "" when there is.
+func (r Request) TooLate(now time.Time) string {
+	about := fmt.Sprintf("the call of %s that %s asked about", r.Call.Name, r.Code)
+	switch r.State {
+	case Pending:
+		if r.IsExpired(now) {
+			return fmt.Sprintf("Too late: nobody decided about %s in time, so it did not run.", about)
+		}
+		return ""
+	case Approved, Used:
+		return fmt.Sprintf("%s has permitted %s already.", r.By, about)
+	case Denied:
+		return fmt.Sprintf("%s has refused %s already.", r.By, about)
+	case Withdrawn:
+		return fmt.Sprintf("The conversation of %s has ended, so it does not run.", about)
+	}
+	return fmt.Sprintf("Of %s I cannot read what became.", about)
+}

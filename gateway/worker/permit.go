@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/faultpoint"
+	"parley/gateway/approvals"
+	"parley/gateway/messages"
+	"parley/sessions"
+	"parley/tools"
+	"parley/transcript"
+)
+
+// Answers to /approve and /deny.
+const (
+	noCodeText      = "Which one? Behind %s stands the code that I gave with the question."
+	noRequestText   = "I have asked nothing here under the code %s."
+	notApproverText = "You may not decide about that."
+	brokenText      = "I cannot read what I asked, so it does not run."
+)
+
+// permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
+// person is asked about everything else, where there is one who may decide. (F03, K03)
+func (j *journal) permitGate() tools.Gate {
+	access, ok := j.a.settings.Access[j.t.Channel]
+	if !ok || len(access.Approvers) == 0 {
+		return nil
+	}
+	return tools.InteractiveGate(func(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
+		p, err := approvals.Petition(t, c)
+		if err != nil {
+			return tools.Verdict{Decision: tools.Deny, Reason: err.Error()}, nil //nolint:nilerr // it is why the call does not run
+		}
+		digest, err := approvals.Digest(c, p)
+		if err != nil {
+			return tools.Verdict{}, err //nolint:wrapcheck // it says of which call
+		}
+		if j.decided != nil && j.decided.Permitted().ID == c.ID && c.Step == 0 {
+			return j.usePermission(ctx, digest)
+		}
+		return j.askPermission(ctx, t, c, p, digest)
+	})
+}
+
+// usePermission says whether the call that was decided on runs. If it does, its permission is
+// gone before it begins.
+func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdict, error) {
+	a, now := j.a, j.a.w.Now()
+	v, use := j.decided.Judge(digest, now)
+	if !use {
+		return v, nil
+	}
+	by := j.decided.By
+	if !a.settings.Access[j.t.Channel].Approves(channels.Sender{ID: by.ID, Alias: by.Alias}) {
+		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: fmt.Sprintf("%s may not permit it any more", by)}, nil
+	}
+	faultpoint.Hit("worker.permission.before")
+	used, err := j.decided.Use().Write(ctx, a.w.Store, now)
+	if errors.Is(err, sessions.ErrChanged) {
+		return tools.Verdict{Decision: tools.Deny, Reason: "its permission was used or withdrawn meanwhile"}, nil
+	}
+	if err != nil {
+		return tools.Verdict{}, err //nolint:wrapcheck // it says which
+	}
+	faultpoint.Hit("worker.permission.after")
+	j.decided = &used
+	a.w.Logger.Info("permission used", "session", j.t.Session, "turn", j.t.ID, "tool", used.Call.Name, "by", by.ID, "request", used.ID)
+	return v, nil
+}
+
+// askPermission makes the request that the end of the turn will write, and the question.
+func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call, p tools.Petition, digest string) (tools.Verdict, error) {
+	a := j.a
+	if why := approvals.Unaskable(p); why != "" {
+		return tools.Verdict{Decision: tools.Deny, Reason: why}, nil
+	}
+	opener, err := a.opener(j.t)
+	if err != nil {
+		return tools.Verdict{}, err
+	}
+	if !a.settings.Access[j.t.Channel].HasApprover(j.t.From, opener.Sender) {
+		return tools.Verdict{Decision: tools.Deny, Reason: "it needs a person's permission, and nobody in this chat may give it"}, nil
+	}
+	r := a.w.NewRequest(j.t.ID, a.w.Now(), a.settings.Approvals.Timeout)
+	r.Token, r.Session, r.Turn, r.Channel, r.Asker, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.Sender, j.t.ReplyTo
+	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
+	r.Shown, r.Digest = p.Text, digest
+	j.asked = &r
+	why := ""
+	if reasoner, ok := t.(tools.Reasoner); ok {
+		why = reasoner.Reason(c)
+	}
+	ag, _ := a.chosenAgent(ctx)
+	return tools.Verdict{Decision: tools.Pending, Reason: r.Waiting(), Ask: r.Question(why, p.Where, ag.MaxCost, a.typed)}, nil
+}
+
+// decide carries out /approve and /deny: it writes the decision, and opens the turn that
+// makes the call, or that ends with the refusal. Whoever takes the message up again finds
+// the decision and goes on with it.
+func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Command, yes bool) (bool, error) {
+	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
+	now, id := a.w.Now(), a.turnID(e.Seq)
+	all, err := approvals.List(a.ctx, a.w.Store, a.token, now)
+	if err = a.passUnreadable(err); err != nil {
+		return false, err
+	}
+	code := approvals.ReadCode(c.Args)
+	r, found := approvals.ByCode(all, code)
+	switch {
+	case code == "":
+		return a.answer(change, e.Seq, msg, fmt.Sprintf(noCodeText, a.typed(c.Name)))
+	case !found:
+		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
+	case !a.settings.Access[msg.Channel].Approves(msg.Sender):
+		a.w.Logger.Info("decision refused", "session", a.m.Session, "channel", msg.Channel, "sender", msg.Sender.ID, "request", r.ID)
+		return a.answer(change, e.Seq, msg, notApproverText)
+	}
+	if r.DecidedIn != id {
+		if r.Session != a.m.Session && r.State == approvals.Pending {
+			r.State = approvals.Withdrawn
+		}
+		if late := r.TooLate(now); late != "" {
+			return a.answer(change, e.Seq, msg, late)
+		}
+		who := approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}
+		if r, err = r.Decide(who, yes, id, now).Write(a.ctx, a.w.Store, now); errors.Is(err, sessions.ErrChanged) {
+			return a.takeNext() // and see what became of it
+		}
+		if err != nil {
+			return false, err //nolint:wrapcheck // it says which
+		}
+		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", who.ID, "request", r.ID)
+		a.w.Observer.ApprovalDecided(string(r.State))
+		faultpoint.Hit("worker.decided")
+	}
+	switch waited, err := a.admit(person{msg.Channel, r.Asker}); {
+	case errors.Is(err, errPoked):
+		return a.release() // which says whether a request is there
+	case err != nil:
+		return false, err
+	case waited:
+		return a.takeNext()
+	}
+	return a.openDecided(e, msg, r)
+}
+
+// openDecided opens the turn of a decision: it is the asker's, and answers their message.
+func (a *actor) openDecided(e broker.Envelope, msg channels.Message, r approvals.Request) (bool, error) {
+	now, id := a.w.Now(), a.turnID(e.Seq)
+	asked := transcript.Message{ID: openingID(id), Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: r.Opening()}}}
+	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.OpenTurn{
+		Turn: sessions.Turn{
+			ID: id, Seq: e.Seq, Channel: msg.Channel, From: msg.Address, ReplyTo: r.ReplyTo,
+			Sender: r.Asker, ReceivedAt: msg.ReceivedAt, OpenedAt: now,
+		},
+		Events: []sessions.InboxID{messages.Inbox(msg)}, Through: e.Seq, Message: asked,
+	})
+	if err != nil {
+		return false, fmt.Errorf("open the turn of a decision: %w", err)
+	}
+	if !opened {
+		a.countDuplicates(msg.Channel, "message_id", 1)
+		return a.release()
+	}
+	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
+	a.m.LastRead = max(a.m.LastRead, e.Seq)
+	a.showWorking(t, []string{msg.MessageID})
+	j := a.journal(t)
+	j.decided = &r
+	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
+		j.SetHistory(append(before, asked))
+	}
+	return a.runTurn(t, j, false)
+}
+
+// findDecision looks for the decision that opened a turn which an earlier owner has left; nil:
+// none did.
+func (j *journal) findDecision(ctx context.Context) error {
+	all, err := approvals.List(ctx, j.a.w.Store, j.a.token, j.a.w.Now())
+	if err = j.a.passUnreadable(err); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.DecidedIn == j.t.ID {
+			j.decided = &r
+		}
+	}
+	return nil
+}
+
+// permitted returns the call with which the turn begins; nil: with a model call.
+func (j *journal) permitted() *transcript.ToolCall {
+	if j.decided == nil {
+		return nil
+	}
+	return j.decided.Permitted()
+}

@@ -276,7 +276,7 @@ var databases = []string{"sessions/sqlite", "sessions/redis", "sessions/memtest"
 func TestDatabasesKnowNoRules(t *testing.T) {
 	t.Parallel()
 	rules := map[string][]string{
-		"sessions":   {"Open", "Parked", "Done", "Queued", "Sending", "Sent", "Failed", "Uncertain", "ErrFenced", "KnownError"},
+		"sessions":   {"Open", "Done", "Queued", "Sending", "Sent", "Failed", "Uncertain", "ErrFenced", "KnownError"},
 		"transcript": {"EndTurn", "Canceled"},
 		"costs":      {"Title", "Summary"},
 	}

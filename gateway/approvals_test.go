@@ -10,6 +10,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
+	"parley/simulators/telegram"
 )
 
 var codeInQuestion = regexp.MustCompile(`/approve ([0-9A-Z]{5})`)
@@ -59,7 +60,29 @@ func TestPeoplePermitScriptsInTheChat(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(gw.Folder(gatewaytest.Ann), "three.txt")); !os.IsNotExist(err) {
 		t.Errorf("the script that was refused ran: %v", err)
 	}
-	list, err := admin.NewClient(gw.AdminSocket()).Sessions(t.Context(), admin.SessionQuery{})
+
+	fourth := code(ask("no-such-program || echo four", "May I use bash?"))
+	client := admin.NewClient(gw.AdminSocket())
+	if d, err := client.Approval(t.Context(), fourth); err != nil || d.Text != "no-such-program || echo four" || d.State != admin.AwaitsApproval || d.Asker != "1001" {
+		t.Errorf("the operator sees %+v, %v", d, err)
+	}
+	if st, err := client.Status(t.Context()); err != nil || st.Work.Asked != 1 {
+		t.Errorf("the status says %+v, %v", st.Work, err)
+	}
+	if a, err := client.Decide(t.Context(), fourth, true); err != nil || a.By != "the operator" {
+		t.Errorf("the operator permits: %+v, %v", a, err)
+	}
+	if got := env.DeliveredText(telegram.PrivateChat(gatewaytest.Ann), gw.NextDelivered()); !strings.Contains(got, "stdout:\nfour") {
+		t.Errorf("what the operator permitted is answered with %q", got)
+	}
+	if _, err := client.Decide(t.Context(), fourth, true); err == nil || !strings.Contains(err.Error(), "the operator has permitted the call of bash") {
+		t.Errorf("permitted twice: %v", err)
+	}
+	page, err := client.Approvals(t.Context())
+	if err != nil || len(page.Approvals) != 4 || page.Approvals[2].State != admin.ApprovalRefused || page.Approvals[3].State != admin.ApprovalUsed {
+		t.Errorf("all requests: %+v, %v", page.Approvals, err)
+	}
+	list, err := client.Sessions(t.Context(), admin.SessionQuery{})
 	if err != nil || len(list.Sessions) != 1 {
 		t.Fatalf("%+v, %v", list.Sessions, err)
 	}

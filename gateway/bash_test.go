@@ -18,7 +18,8 @@ import (
 // scripting has the tool bash run what a person says, and answers with its result.
 func scripting(offered chan<- bool) model.Brain {
 	return func(_ context.Context, p *model.Prompt) model.Answer {
-		if rs := p.Answering(); len(rs) > 0 && !strings.HasPrefix(rs[0].Text, "This call needs a person's permission") {
+		// A turn that ended with results of tools has the next message behind them.
+		if rs := p.Answering(); len(rs) > 0 && !strings.HasPrefix(rs[0].Text, "This call needs a person's permission") && !strings.Contains(rs[0].Text, "has refused it") {
 			return model.Reply(model.Say("```\n" + rs[0].Text + "\n```"))
 		}
 		offered <- slices.ContainsFunc(p.Tools, func(t model.Tool) bool { return t.Name == "bash" })

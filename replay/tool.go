@@ -87,8 +87,12 @@ func (g recordedTool) Petition(c tools.Call) (tools.Petition, error) {
 func (s *player) newRequest(turn string, now time.Time, timeout time.Duration) approvals.Request {
 	r := approvals.New(now, timeout)
 	for _, was := range s.script.r.Sessions[0].Approvals {
-		if was.Turn == turn {
-			r.ID, r.Code = was.ID, was.Code
+		if was.Turn != turn {
+			continue
+		}
+		r.ID, r.Code = was.ID, was.Code
+		if was.By.Operator { // nothing that people wrote says so
+			r = r.Decide(was.By, was.State != approvals.Denied, "", was.DecidedAt)
 		}
 	}
 	return r

@@ -72,7 +72,6 @@ type Usage struct {
 // Backlog is what is owed at one moment.
 type Backlog struct {
 	Running    int       // conversations with an open turn
-	Parked     int       // of those, turns that wait for a person's decision
 	Waiting    int       // conversations that are owed work and have no open turn
 	WaitsSince time.Time // since when the first of them waits; zero: none
 

@@ -103,9 +103,8 @@ type TurnState string
 
 // States of a turn.
 const (
-	Open   TurnState = "open"
-	Parked TurnState = "parked" // waits for a person's decision; nobody owns it
-	Done   TurnState = "done"
+	Open TurnState = "open"
+	Done TurnState = "done"
 )
 
 // Turn is one user message and everything that follows from it, as stored.

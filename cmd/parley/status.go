@@ -72,14 +72,14 @@ func printStatus(w io.Writer, st admin.Status) error {
 		line("channel        %s: %s, last event %s%s", c.Name, state, formatAgo(st.Now, c.LastEvent), note)
 	}
 	work := plural(st.Work.Running, "turn") + " running"
-	if st.Work.Parked > 0 {
-		work += fmt.Sprintf(" (%d for somebody's decision)", st.Work.Parked)
-	}
 	work += ", " + plural(st.Work.Waiting, "conversation") + " waiting"
 	if st.Work.Waiting > 0 {
 		work += ", the first for " + formatDuration(st.Now.Sub(st.Work.WaitsSince))
 	}
 	line("work           %s", work)
+	if st.Work.Asked > 0 {
+		line("permissions    %s for somebody's permission: parley approvals ls", plural(st.Work.Asked, "call")+" waiting")
+	}
 	line("turns          %s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
 	for _, m := range st.Recent.Models {
 		last := ""

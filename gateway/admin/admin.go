@@ -21,6 +21,7 @@ import (
 
 	"parley/broker"
 	"parley/costs"
+	"parley/gateway/approvals"
 	"parley/gateway/listeners"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -37,6 +38,7 @@ type Store interface {
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
+	approvals.Store
 }
 
 // Log is the message log with its dead letters.
@@ -54,7 +56,7 @@ type Options struct {
 	StateDir string
 	Store    Store
 	Log      Log
-	Intake   Redeliverer
+	Intake   Intake
 	// Ready reports whether the gateway takes part in the work, and what each
 	// thing that this depends on says: "ok" or what is wrong.
 	Ready     func(ctx context.Context) (ready bool, report map[string]string)

@@ -52,8 +52,10 @@ type DeadLetterDetail struct {
 	Body string `json:"body,omitempty"`
 }
 
-// Redeliverer is the part of intake that queues dead letters again.
-type Redeliverer interface {
+// Intake is the part of intake that queues messages: dead letters again, and what an operator
+// says in a person's place.
+type Intake interface {
+	Accept(ctx context.Context, m channels.Message) error
 	Redeliver(ctx context.Context, l broker.DeadLetter) error
 	Reconstruct(l broker.DeadLetter) (channels.Message, sessionkeys.Key, error)
 }

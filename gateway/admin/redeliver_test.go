@@ -45,6 +45,8 @@ func (s *steps) DeleteDeadLetter(_ context.Context, seq uint64) error {
 	return s.do("forget")
 }
 
+func (s *steps) Accept(context.Context, channels.Message) error { return s.do("accept") }
+
 func (s *steps) Redeliver(context.Context, broker.DeadLetter) error { return s.do("store") }
 
 func (s *steps) Reconstruct(broker.DeadLetter) (channels.Message, sessionkeys.Key, error) {

@@ -24,7 +24,6 @@ type SessionState string
 // States of a session.
 const (
 	Running SessionState = "running"     // a turn is open
-	Parked  SessionState = "parked"      // a turn waits for a person's decision
 	Waiting SessionState = "waiting"     // a message waits for its turn
 	Idle    SessionState = "idle"        // it answers when somebody writes
 	Ended   SessionState = "ended"       // a root: another session follows it; a sub-agent: its task is done
@@ -89,7 +88,7 @@ type Node struct {
 // Turn is one message of a person, or one task, and what followed from it.
 type Turn struct {
 	ID       string    `json:"id"`
-	State    string    `json:"state"`             // open, parked or done
+	State    string    `json:"state"`             // open or done
 	Outcome  string    `json:"outcome,omitempty"` // when done: end_turn, error, canceled, budget, …
 	Channel  string    `json:"channel"`
 	Sender   string    `json:"sender"` // the network's stable id
@@ -158,8 +157,6 @@ func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionS
 		return "", err
 	case m.Session != root.ID:
 		return Ended, nil
-	case m.Turn != nil && m.Turn.State == sessions.Parked:
-		return Parked, nil
 	case m.Turn != nil:
 		return Running, nil
 	case m.HasWork():
@@ -246,7 +243,7 @@ func (s *Server) childState(ctx context.Context, id sessionkeys.SessionID) (Sess
 		return "", "", err
 	}
 	a := overview.ActivityOf(turns)
-	states := map[overview.State]SessionState{overview.Fresh: Fresh, overview.Running: Running, overview.Waiting: Parked, overview.Ended: Ended}
+	states := map[overview.State]SessionState{overview.Fresh: Fresh, overview.Running: Running, overview.Ended: Ended}
 	return states[a.State], string(a.Outcome), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/sessions"
 )
@@ -81,7 +82,7 @@ type ChannelStatus struct {
 // Work is what is being answered and what waits for it.
 type Work struct {
 	Running    int       `json:"running"` // conversations with an open turn
-	Parked     int       `json:"parked"`  // of those, turns that wait for a person's decision
+	Asked      int       `json:"asked"`   // calls that wait for a person's permission
 	Waiting    int       `json:"waiting"` // conversations with a message that no turn has taken up
 	WaitsSince time.Time `json:"waits_since,omitzero"`
 }
@@ -158,7 +159,11 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 	if err != nil {
 		return err
 	}
-	st.Work = Work{Running: b.Running, Parked: b.Parked, Waiting: b.Waiting, WaitsSince: b.WaitsSince}
+	asked, err := approvals.Waiting(ctx, s.o.Store, st.Now)
+	if err != nil {
+		return err
+	}
+	st.Work = Work{Running: b.Running, Asked: asked, Waiting: b.Waiting, WaitsSince: b.WaitsSince}
 	st.Outbox = Outbox{Pending: b.Pending, PendingSince: b.PendingSince, Ambiguous: b.Ambiguous}
 	settled, held, err := s.o.Store.Spent(ctx, budgets.Limits{}.DayScope(), st.Now)
 	if err != nil {

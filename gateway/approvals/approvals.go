@@ -81,22 +81,26 @@ type State string
 // States of a request. One that is Pending and past its time is expired; nothing is written
 // when that happens.
 const (
-	Pending   State = "pending"
-	Approved  State = "approved"
-	Denied    State = "denied"
-	Used      State = "used"      // the call was begun: its permission is gone
-	Withdrawn State = "withdrawn" // its conversation has ended
+	Pending  State = "pending"
+	Approved State = "approved"
+	Denied   State = "denied"
+	Used     State = "used" // the call was begun: its permission is gone
 )
 
-// Person is somebody who decides.
+// Person is somebody who asks or decides.
 type Person struct {
 	ID    string `json:"id"` // stable, on the channel of the request
 	Alias string `json:"alias,omitempty"`
 	Name  string `json:"name,omitempty"` // as the network shows it
+	// Operator: it was the operator, by a command of the program, and no person of the network.
+	Operator bool `json:"operator,omitempty"`
 }
 
 // String returns how others know the person.
 func (p Person) String() string {
+	if p.Operator {
+		return "the operator"
+	}
 	if p.Name != "" {
 		return p.Name
 	}
@@ -111,7 +115,7 @@ type Request struct {
 	Session sessionkeys.SessionID `json:"session"`
 	Turn    string                `json:"turn"` // that came to the call
 	Channel string                `json:"channel"`
-	Asker   string                `json:"asker"`              // whose turn it was: stable id
+	Asker   Person                `json:"asker"`              // whose turn it was
 	ReplyTo string                `json:"reply_to,omitempty"` // their message
 
 	Call   transcript.ToolCall `json:"call"`  // with its arguments as they are run
@@ -175,6 +179,11 @@ func (r Request) Decide(p Person, yes bool, turn string, now time.Time) Request 
 	return r
 }
 
+// IsDecidedOutside reports whether the operator has decided, and no turn was opened for it yet.
+func (r Request) IsDecidedOutside() bool {
+	return (r.State == Approved || r.State == Denied) && r.By.Operator && r.DecidedIn == ""
+}
+
 // Record returns the request as it is written over what was read of it.
 func (r Request) Record(now time.Time) (sessions.Record, error) {
 	id := sessions.RecordID{Kind: recordKind, Key: r.Token + "/" + r.ID}
@@ -224,6 +233,17 @@ func List(ctx context.Context, s Reader, token string, now time.Time) ([]Request
 	return all, errors.Join(broken...)
 }
 
+// Waiting returns how many requests of all mailboxes wait for somebody at now.
+func Waiting(ctx context.Context, s Reader, now time.Time) (n int, err error) {
+	all, err := List(ctx, s, "", now)
+	for _, r := range all {
+		if r.State == Pending && !r.IsExpired(now) {
+			n++
+		}
+	}
+	return n, err
+}
+
 // ByCode returns the request of that code.
 func ByCode(all []Request, code string) (Request, bool) {
 	for _, r := range all {
@@ -254,7 +274,7 @@ func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool)
 	case Used:
 		return deny(false, "its permission was used when the call was begun before, and whether it ran is not known. Ask again if it is still needed"), false
 	case Approved:
-	case Pending, Withdrawn:
+	case Pending:
 		return deny(false, "nobody has permitted it"), false
 	default:
 		return deny(false, "the state %q of its permission is not known", string(r.State)), false

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"parley/costs"
+	"parley/sessionkeys"
 	"parley/tools"
 )
 
@@ -121,22 +122,19 @@ func (r Request) Opening() string {
 	return fmt.Sprintf("(%s has permitted the call of %s that waited for it. It is made now.)", r.By, r.Call.Name)
 }
 
-// TooLate returns what somebody reads who decides on a request about which there is nothing
-// to be decided any more; "" when there is.
-func (r Request) TooLate(now time.Time) string {
+// TooLate returns what somebody reads who decides, in a conversation with that session, on a
+// request about which there is nothing to be decided any more; "" when there is.
+func (r Request) TooLate(session sessionkeys.SessionID, now time.Time) string {
 	about := fmt.Sprintf("the call of %s that %s asked about", r.Call.Name, r.Code)
-	switch r.State {
-	case Pending:
-		if r.IsExpired(now) {
-			return fmt.Sprintf("Too late: nobody decided about %s in time, so it did not run.", about)
-		}
-		return ""
-	case Approved, Used:
-		return fmt.Sprintf("%s has permitted %s already.", r.By, about)
-	case Denied:
-		return fmt.Sprintf("%s has refused %s already.", r.By, about)
-	case Withdrawn:
+	switch {
+	case r.State == Pending && r.IsExpired(now):
+		return fmt.Sprintf("Too late: nobody decided about %s in time, so it did not run.", about)
+	case r.Session != session:
 		return fmt.Sprintf("The conversation of %s has ended, so it does not run.", about)
+	case r.State == Pending || r.IsDecidedOutside():
+		return ""
+	case r.State == Denied:
+		return fmt.Sprintf("%s has refused %s already.", r.By, about)
 	}
-	return fmt.Sprintf("Of %s I cannot read what became.", about)
+	return fmt.Sprintf("%s has permitted %s already.", r.By, about)
 }

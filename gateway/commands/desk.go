@@ -145,8 +145,6 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 	}
 	var b strings.Builder
 	switch {
-	case m.Turn != nil && m.Turn.State == sessions.Parked:
-		b.WriteString("I wait for somebody's decision.")
 	case m.Turn != nil:
 		fmt.Fprintf(&b, "I am working on an answer, for %s now.", d.Now().Sub(m.Turn.OpenedAt).Round(time.Second))
 	case m.HasWork():

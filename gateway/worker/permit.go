@@ -55,7 +55,7 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 		return v, nil
 	}
 	by := j.decided.By
-	if !a.settings.Access[j.t.Channel].Approves(channels.Sender{ID: by.ID, Alias: by.Alias}) {
+	if !by.Operator && !a.settings.Access[j.t.Channel].Approves(channels.Sender{ID: by.ID, Alias: by.Alias}) {
 		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: fmt.Sprintf("%s may not permit it any more", by)}, nil
 	}
 	faultpoint.Hit("worker.permission.before")
@@ -86,7 +86,8 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 		return tools.Verdict{Decision: tools.Deny, Reason: "it needs a person's permission, and nobody in this chat may give it"}, nil
 	}
 	r := a.w.NewRequest(j.t.ID, a.w.Now(), a.settings.Approvals.Timeout)
-	r.Token, r.Session, r.Turn, r.Channel, r.Asker, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.Sender, j.t.ReplyTo
+	r.Token, r.Session, r.Turn, r.Channel, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.ReplyTo
+	r.Asker = approvals.Person{ID: j.t.Sender, Alias: opener.Sender.Alias, Name: opener.Sender.Name}
 	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
 	r.Shown, r.Digest = p.Text, digest
 	j.asked = &r
@@ -115,29 +116,30 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noCodeText, a.typed(c.Name)))
 	case !found:
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
-	case !a.settings.Access[msg.Channel].Approves(msg.Sender):
+	case !r.IsDecidedOutside() && !a.settings.Access[msg.Channel].Approves(msg.Sender):
 		a.w.Logger.Info("decision refused", "session", a.m.Session, "channel", msg.Channel, "sender", msg.Sender.ID, "request", r.ID)
 		return a.answer(change, e.Seq, msg, notApproverText)
 	}
 	if r.DecidedIn != id {
-		if r.Session != a.m.Session && r.State == approvals.Pending {
-			r.State = approvals.Withdrawn
-		}
-		if late := r.TooLate(now); late != "" {
+		if late := r.TooLate(a.m.Session, now); late != "" {
 			return a.answer(change, e.Seq, msg, late)
 		}
-		who := approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}
-		if r, err = r.Decide(who, yes, id, now).Write(a.ctx, a.w.Store, now); errors.Is(err, sessions.ErrChanged) {
+		if r.IsDecidedOutside() {
+			r.DecidedIn = id
+		} else {
+			r = r.Decide(approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}, yes, id, now)
+		}
+		if r, err = r.Write(a.ctx, a.w.Store, now); errors.Is(err, sessions.ErrChanged) {
 			return a.takeNext() // and see what became of it
 		}
 		if err != nil {
 			return false, err //nolint:wrapcheck // it says which
 		}
-		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", who.ID, "request", r.ID)
+		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By, "request", r.ID)
 		a.w.Observer.ApprovalDecided(string(r.State))
 		faultpoint.Hit("worker.decided")
 	}
-	switch waited, err := a.admit(person{msg.Channel, r.Asker}); {
+	switch waited, err := a.admit(person{msg.Channel, r.Asker.ID}); {
 	case errors.Is(err, errPoked):
 		return a.release() // which says whether a request is there
 	case err != nil:
@@ -155,7 +157,7 @@ func (a *actor) openDecided(e broker.Envelope, msg channels.Message, r approvals
 	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.OpenTurn{
 		Turn: sessions.Turn{
 			ID: id, Seq: e.Seq, Channel: msg.Channel, From: msg.Address, ReplyTo: r.ReplyTo,
-			Sender: r.Asker, ReceivedAt: msg.ReceivedAt, OpenedAt: now,
+			Sender: r.Asker.ID, ReceivedAt: msg.ReceivedAt, OpenedAt: now,
 		},
 		Events: []sessions.InboxID{messages.Inbox(msg)}, Through: e.Seq, Message: asked,
 	})

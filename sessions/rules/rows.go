@@ -97,9 +97,6 @@ func (t Turn) Key() Key { return TurnKey(t.ID) }
 // IsOpenOf reports whether it can be the open turn of a mailbox.
 func (t Turn) IsOpenOf(token string) bool { return t.State != sessions.Done && t.Token == token }
 
-// IsParked reports whether a turn waits for a person.
-func IsParked(s sessions.TurnState) bool { return s == sessions.Parked }
-
 // IsOpenNested reports whether [NestedTurns] names the turn.
 func (t Turn) IsOpenNested() bool { return t.Nested && t.State != sessions.Done }
 

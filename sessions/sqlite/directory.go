@@ -102,9 +102,6 @@ func (dir directory) Backlog(ctx context.Context) (b sessions.Backlog, err error
 				coalesce(min(CASE WHEN turn = '' AND (touched > read OR controls > 0) THEN waiting END), 0)
 			FROM mailboxes WHERE hot`, nil, &b.Running, &b.Waiting, &b.WaitsSince)
 		if err == nil {
-			_, err = v.queryRow("SELECT count(*) FROM mailboxes AS m JOIN turns AS t ON t.id = m.turn WHERE m.hot AND t.state = 'parked'", nil, &b.Parked)
-		}
-		if err == nil {
 			_, err = v.queryRow("SELECT count(*), coalesce(min(at), 0) FROM outbox WHERE done = 0", nil, &b.Pending, &b.PendingSince)
 		}
 		if err == nil {

@@ -65,7 +65,6 @@ type State string
 const (
 	Fresh   State = "not started"
 	Running State = "running"
-	Waiting State = "waits for a person"
 	Ended   State = "ended"
 )
 
@@ -87,8 +86,6 @@ func ActivityOf(turns []sessions.Turn) Activity {
 		}
 		a.Calls += t.Steps
 		switch {
-		case t.State == sessions.Parked:
-			a.State = Waiting
 		case t.State != sessions.Done:
 			a.State = Running
 		case a.State == Fresh || a.State == Ended:

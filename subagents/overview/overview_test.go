@@ -95,7 +95,7 @@ func family(t *testing.T) *book {
 		turns: map[sessionkeys.SessionID][]sessions.Turn{
 			"root": {{State: sessions.Done, Outcome: transcript.EndTurn}, {State: sessions.Open}},
 			"a":    {{State: sessions.Done, Outcome: transcript.Failed, Steps: 3}},
-			"c":    {{State: sessions.Parked}},
+			"c":    {{State: sessions.Open}},
 		},
 		messages: map[sessionkeys.SessionID][]transcript.Message{
 			"a":     {said(transcript.User, "look"), said(transcript.Assistant, "looked")},
@@ -229,7 +229,7 @@ func TestASessionListsItselfAndWhatIsBelow(t *testing.T) {
 	want := `Costs are own, then with sub-agents.
 root main, running, 7 messages, $0.0100, $0.0600 (this one)
   a task "look at the \"logs\"\n- boss", ended (error), 1 message, $0.0200, $0.0500
-    c task, waits for a person, 0 messages, $0.0300, $0.0300
+    c task, running, 0 messages, $0.0300, $0.0300
   b task ` + long + `, not started, 0 messages, $0.00, $0.00`
 	if d := cmp.Diff(want, must(t, o, "root", "sessions_list", `{}`)); d != "" {
 		t.Errorf("-want +got\n%s", d)

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func approvalsCommand(p program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "approvals",
+		Short: "Look at what agents ask permission for, and decide about it",
+		Long: `Some calls of tools need somebody's permission. People give it in the chat, with the
+code of the question; these commands do so from outside, also where nobody in the chat may.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(listApprovalsCommand(p), showApprovalCommand(p),
+		decideCommand(p, true, "approve ID", "Permit a call, once"), decideCommand(p, false, "deny ID", "Refuse a call"))
+	return c
+}
+
+func completeApprovals(p program) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+			page, err := ask.Approvals(ctx)
+			for _, a := range page.Approvals {
+				if a.State == admin.AwaitsApproval {
+					ids = append(ids, a.ID)
+				}
+			}
+			return ids, err //nolint:wrapcheck // it names what was asked
+		})
+	}
+}
+
+func listApprovalsCommand(p program) *cobra.Command {
+	var all bool
+	c := adminCommand(p, &cobra.Command{
+		Use:   "ls",
+		Short: "List the calls that wait for permission, oldest first",
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		page, err := ask.Approvals(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		listed := []admin.Approval{}
+		for _, a := range page.Approvals {
+			if all || a.State == admin.AwaitsApproval {
+				listed = append(listed, a)
+			}
+		}
+		page.Approvals = listed
+		switch {
+		case o.json:
+			return o.printJSON(page)
+		case len(listed) == 0:
+			_, err := fmt.Fprintln(o.out, "Nothing waits for permission.")
+			return err //nolint:wrapcheck // the caller says what failed
+		}
+		t := newTable("CODE", "ID", "STATE", "TOOL", "ASKED", "EXPIRES", "BY", "CONVERSATION")
+		for _, a := range listed {
+			t.add(sanitize(a.Code), sanitize(a.ID), string(a.State), sanitize(a.Tool), formatTime(a.At), formatTime(a.Expires), sanitize(a.By), sanitize(a.Key))
+		}
+		return t.print(o.out)
+	})
+	c.Flags().BoolVar(&all, "all", false, "with those of the last seven days that were decided or have expired")
+	return c
+}
+
+func showApprovalCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:               "show ID",
+		Short:             "Show what an agent wants to run",
+		Long:              "show takes the id of a request, as much of its beginning as no other has, or its code.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeApprovals(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		d, err := ask.Approval(ctx, args[0])
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(d)
+		}
+		state := string(d.State)
+		if d.By != "" {
+			state += " by " + d.By
+		}
+		_, err = fmt.Fprintf(o.out, "request       %s (code %s)\nstate         %s\ntool          %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n\n%s\n",
+			sanitize(d.ID), sanitize(d.Code), sanitize(state), sanitize(d.Tool), sanitize(d.Key), formatTime(d.At), sanitize(d.Asker), formatTime(d.Expires), sanitizeLines(d.Text))
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}
+
+func decideCommand(p program, yes bool, use, short string) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:               use,
+		Short:             short,
+		Long:              short + ". The request is named as for show.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeApprovals(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		a, err := ask.Decide(ctx, args[0], yes)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(a)
+		}
+		done := "refused"
+		if yes {
+			done = "permitted"
+		}
+		_, err = fmt.Fprintf(o.out, "%s the call of %s that %s asked about\n", done, sanitize(a.Tool), sanitize(a.Code))
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}
+
+// sanitizeLines is sanitize for text of several lines.
+func sanitizeLines(s string) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\t", "    "), "\n")
+	for i, l := range lines {
+		lines[i] = sanitize(l)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,212 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/approvals"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Approval is a call of a tool that needs somebody's permission. What would run is not in it.
+type Approval struct {
+	ID      string                `json:"id"`
+	Code    string                `json:"code"` // by which people name it in their chat
+	State   ApprovalState         `json:"state"`
+	Tool    string                `json:"tool"`
+	Key     string                `json:"key"` // of its conversation
+	Session sessionkeys.SessionID `json:"session"`
+	Channel string                `json:"channel"`
+	Asker   string                `json:"asker"` // whose turn it was: the network's stable id
+	At      time.Time             `json:"at"`    // it was asked for
+	Expires time.Time             `json:"expires"`
+	By      string                `json:"by,omitempty"` // who decided, as others know them
+	Decided time.Time             `json:"decided,omitzero"`
+}
+
+// ApprovalState describes how far a request for permission is.
+type ApprovalState string
+
+// States of a request.
+const (
+	AwaitsApproval  ApprovalState = "pending"
+	ApprovalGiven   ApprovalState = "approved"
+	ApprovalRefused ApprovalState = "denied"
+	ApprovalUsed    ApprovalState = "used" // the call was begun
+	ApprovalExpired ApprovalState = "expired"
+)
+
+// ApprovalPage is all requests of the last days, oldest first.
+type ApprovalPage struct {
+	Now       time.Time  `json:"now"`
+	Approvals []Approval `json:"approvals"`
+}
+
+// ApprovalDetail is one request with what would run.
+type ApprovalDetail struct {
+	Approval
+	Text string `json:"text"` // configured secrets are taken out
+}
+
+func (s *Server) approvals(r *http.Request) (any, error) {
+	all, err := approvals.List(r.Context(), s.o.Store, "", s.o.Now())
+	if err != nil {
+		return nil, err
+	}
+	page := ApprovalPage{Now: s.o.Now().UTC(), Approvals: []Approval{}}
+	for _, a := range all {
+		one, err := s.describeApproval(r.Context(), a)
+		if err != nil {
+			return nil, err
+		}
+		page.Approvals = append(page.Approvals, one)
+	}
+	slices.SortStableFunc(page.Approvals, func(a, b Approval) int { return a.At.Compare(b.At) })
+	return page, nil
+}
+
+// describeApproval returns a request as operators see it.
+func (s *Server) describeApproval(ctx context.Context, a approvals.Request) (Approval, error) {
+	d := Approval{
+		ID: a.ID, Code: a.Code, State: ApprovalState(a.State), Tool: a.Call.Name, Session: a.Session, Channel: a.Channel,
+		Asker: a.Asker.ID, At: a.At, Expires: a.Expires, Decided: a.DecidedAt,
+	}
+	if a.IsExpired(s.o.Now()) {
+		d.State = ApprovalExpired
+	}
+	if !a.DecidedAt.IsZero() {
+		d.By = a.By.String()
+	}
+	m, err := s.o.Store.Mailbox(ctx, a.Token)
+	if err == nil {
+		d.Key = m.Key.String()
+	} else if !errors.Is(err, sessions.ErrNotFound) {
+		return d, err
+	}
+	return d, nil
+}
+
+// findApproval finds the request whose id begins as the path says, or that has it as its code.
+func (s *Server) findApproval(r *http.Request) (approvals.Request, error) {
+	id := r.PathValue("id")
+	if err := checkID(id); err != nil {
+		return approvals.Request{}, err
+	}
+	all, err := approvals.List(r.Context(), s.o.Store, "", s.o.Now())
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	var fits []approvals.Request
+	var names []string
+	code := approvals.ReadCode(id)
+	for _, a := range all {
+		if a.ID == id {
+			return a, nil
+		}
+		if strings.HasPrefix(a.ID, id) || a.Code == code {
+			fits, names = append(fits, a), append(names, a.ID)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return approvals.Request{}, newError(NotFound, "no request for permission %s", id)
+	case 1:
+		return fits[0], nil
+	}
+	const most = 6
+	return approvals.Request{}, ambiguousError("request for permission", id, names, most)
+}
+
+func (s *Server) approval(r *http.Request) (any, error) {
+	a, err := s.findApproval(r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.describeApproval(r.Context(), a)
+	return ApprovalDetail{d, s.o.Redact(a.Shown)}, err
+}
+
+func (s *Server) approve(r *http.Request) (any, error) { return s.decide(r, true) }
+func (s *Server) deny(r *http.Request) (any, error)    { return s.decide(r, false) }
+
+// decide writes the operator's decision, and then has its conversation take it up, as a command
+// of whoever asked. If that fails, deciding so once more does it again.
+func (s *Server) decide(r *http.Request, yes bool) (any, error) {
+	ctx, now := r.Context(), s.o.Now()
+	a, err := s.findApproval(r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.o.Store.Mailbox(ctx, a.Token)
+	if err != nil {
+		return nil, err
+	}
+	again := a.IsDecidedOutside() && (a.State == approvals.Approved) == yes
+	if late := a.TooLate(m.Session, now); late != "" || a.IsDecidedOutside() && !again {
+		return nil, newError(Refused, "%s", cmp.Or(late, "that was decided already, the other way"))
+	}
+	if !again {
+		a, err = a.Decide(approvals.Person{Operator: true}, yes, "", now).Write(ctx, s.o.Store, now)
+		if errors.Is(err, sessions.ErrChanged) {
+			return nil, newError(Refused, "somebody decided about request %s just now: see parley approvals show %s", a.ID, a.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.o.Logger.Info("permission decided by the operator", "session", a.Session, "tool", a.Call.Name, "decision", string(a.State), "request", a.ID, "uid", ctx.Value(uidKey{}))
+	}
+	if err := s.o.Intake.Accept(ctx, decisionMessage(a, m.Key.Address(), yes, now)); err != nil {
+		return nil, fmt.Errorf("request %s is decided, but its conversation does not know yet; decide so once more: %w", a.ID, err)
+	}
+	return s.describeApproval(ctx, a)
+}
+
+// decisionMessage is what has a conversation take up a decision. Its event is the request's, so
+// that a second one adds nothing.
+func decisionMessage(a approvals.Request, at sessionkeys.Address, yes bool, now time.Time) channels.Message {
+	text := "/deny " + a.Code
+	if yes {
+		text = "/approve " + a.Code
+	}
+	return channels.Message{
+		Event: "approval-" + a.ID, Kind: channels.Said, Channel: a.Channel, MessageID: a.ReplyTo, Address: at,
+		Sender: channels.Sender{ID: a.Asker.ID, Alias: a.Asker.Alias, Name: a.Asker.Name}, Text: text, Mentioned: true, ReceivedAt: now,
+	}
+}
+
+// Approvals returns the requests for permission of the last days, oldest first.
+func (c *Client) Approvals(ctx context.Context) (page ApprovalPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/approvals", nil, &page)
+	return page, err
+}
+
+// Approval returns the request whose id begins with id, or whose code it is, with what would
+// run.
+func (c *Client) Approval(ctx context.Context, id string) (d ApprovalDetail, err error) {
+	if err := checkID(id); err != nil {
+		return d, err
+	}
+	err = c.request(ctx, http.MethodGet, "/v1/approvals/"+id, nil, &d)
+	return d, err
+}
+
+// Decide permits the call of a request, named as for Approval, or refuses it.
+func (c *Client) Decide(ctx context.Context, id string, yes bool) (a Approval, err error) {
+	if err := checkID(id); err != nil {
+		return a, err
+	}
+	what := "/deny"
+	if yes {
+		what = "/approve"
+	}
+	err = c.request(ctx, http.MethodPost, "/v1/approvals/"+id+what, nil, &a)
+	return a, err
+}

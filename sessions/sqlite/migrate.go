@@ -16,6 +16,13 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
+// schema makes of an empty database what the migrations make of it, in one script that
+// takes a fraction of their time: each change of a table has SQLite read the whole schema
+// again. It names its version, as the migrations do.
+//
+//go:embed schema.sql
+var schema string
+
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -56,6 +63,12 @@ func migrate(ctx context.Context, conn *conn, path string, now time.Time) error 
 	if err := conn.execScript(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin to migrate: %w", explain(err))
 	}
+	if version == 0 {
+		if version, err = create(ctx, conn, now); err != nil {
+			_ = conn.execScript(always, "ROLLBACK") // as below
+			return fmt.Errorf("create the tables: %w", explain(err))
+		}
+	}
 	for i, step := range steps[version:] {
 		if err := apply(ctx, conn, version+i+1, step, now); err != nil {
 			_ = conn.execScript(always, "ROLLBACK") // nothing to roll back when it has ended by itself
@@ -79,9 +92,14 @@ func schemaVersion(ctx context.Context, conn *conn) (int, error) {
 	return v, err
 }
 
-func apply(ctx context.Context, conn *conn, version int, step string, now time.Time) error {
-	if version == 1 {
-		step = fmt.Sprintf("PRAGMA application_id = %d;\nCREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;\n", application) + step
+// create makes the tables of an empty database, and returns their version.
+func create(ctx context.Context, conn *conn, now time.Time) (version int, err error) {
+	if err := conn.execScript(ctx, fmt.Sprintf("%s\nUPDATE schema_version SET applied_at = %d", schema, now.UnixMicro())); err != nil {
+		return 0, err
 	}
+	return schemaVersion(ctx, conn)
+}
+
+func apply(ctx context.Context, conn *conn, version int, step string, now time.Time) error {
 	return conn.execScript(ctx, fmt.Sprintf("%s\nINSERT INTO schema_version VALUES (%d, %d)", step, version, now.UnixMicro()))
 }

@@ -59,6 +59,7 @@ programs:
 	@$(BUILD) -o $(PROGRAMS)/parley ./cmd/parley
 	@$(BUILD) -tags faultpoints -o $(PROGRAMS)/parley-faultpoints ./cmd/parley
 	@$(BUILD) -o $(PROGRAMS)/node ./broker/brokertest/node
+	@$(BUILD) -o $(PROGRAMS)/signaltest ./channels/signal/signaltest
 
 unit: programs
 	PARLEY_PROGRAMS=$(PROGRAMS) $(SCRATCH) $(SHOW) -log $(LOGS)/test.log $(TEST) -timeout 20m $(RACE) ./...

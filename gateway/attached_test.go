@@ -145,10 +145,14 @@ func TestWhatAFileSaysReachesTheModel(t *testing.T) {
 		{"core", "text/plain", "\x7fELF\x00\x00"},
 		{"note.ogg", "audio/ogg", "OggS\x00\x02"},
 	}
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range gatewaytest.AllNetworks() {
 		t.Run(string(n), func(t *testing.T) {
 			t.Parallel()
-			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, Brain: func(context.Context, *model.Prompt) model.Answer {
+			env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{n}, PDFExtractor: []string{program, "extract-pdf"}, Brain: func(context.Context, *model.Prompt) model.Answer {
 				return model.Reply(model.Say("I have read it."))
 			}})
 			gw := env.Start()

@@ -26,7 +26,6 @@ var (
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
-	gatewaytest.RunIfSignalCLI()
 	os.Exit(m.Run())
 }
 

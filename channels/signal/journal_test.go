@@ -265,13 +265,13 @@ func TestWithoutItsPositionAJournalIsReadFromWhatIsLeft(t *testing.T) {
 // until it is killed, and writes down what it took.
 const aParley = "a-parley-of-a-test"
 
-// beParley: program, folder, file to write to.
+// beParley: program, folder, file to write to, program of the Keeper.
 func beParley(args []string) {
 	ch, err := signal.New(signal.Options{
 		Common:  channels.Common{Name: "sig", MinPause: time.Millisecond},
 		Account: number, ACI: ourACI, Command: []string{args[0], "--config", filepath.Join(args[1], "config")}, Dir: filepath.Join(args[1], "state"),
 		Look: time.Millisecond, Outlive: time.Millisecond,
-		Keeper: []string{os.Args[0], aKeeper, time.Hour.String()},
+		Keeper: []string{args[3], "keep", time.Hour.String()},
 	})
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
@@ -309,7 +309,7 @@ func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 	for round := range 3 {
 		// One that takes until signal-cli is told to stop: it is confirmed already.
 		r.plan(t, sim.Fault{Trouble: sim.Busy, Skip: 2, Next: 1})
-		cmd := exec.Command(self, aParley, r.program, r.dir, took) //nolint:gosec,noctx // itself, killed below
+		cmd := exec.Command(self, aParley, r.program, r.dir, took, companion(t)) //nolint:gosec,noctx // itself, killed below
 		cmd.Stderr = t.Output()
 		noError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -352,12 +352,12 @@ func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 func TestWithoutItsParleyADaemonIsEndedByItsKeeper(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	self := keeper(t)[0]
 	lifeline, ours, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, aKeeper, time.Millisecond.String(), r.program, "--config", filepath.Join(r.dir, "config"), "-a", number, "daemon", "--socket", filepath.Join(r.dir, "rpc.sock")) //nolint:gosec,noctx // itself, ended below
+	args := append(keeper(t, time.Millisecond), r.program, "--config", filepath.Join(r.dir, "config"), "-a", number, "daemon", "--socket", filepath.Join(r.dir, "rpc.sock"))
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // ended below
 	cmd.Stdin, cmd.Stderr = lifeline, t.Output()
 	noError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })

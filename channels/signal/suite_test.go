@@ -18,6 +18,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/channels/signal"
+	"parley/cmd/cmdtest"
 	sim "parley/simulators/signal"
 )
 
@@ -25,14 +26,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(sim.WorldVariable) != "" {
 		os.Exit(sim.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 	}
-	if len(os.Args) > 1 && os.Args[1] == aKeeper {
+	if len(os.Args) > 2 && os.Args[1] == "keep" {
 		after, err := time.ParseDuration(os.Args[2])
 		if err != nil {
 			panic(err)
 		}
 		os.Exit(signal.RunKeeper(after, os.Args[3:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	if len(os.Args) > 4 && os.Args[1] == aParley {
+	if len(os.Args) > 5 && os.Args[1] == aParley {
 		beParley(os.Args[2:])
 		os.Exit(1) // it is to be killed
 	}
@@ -123,11 +124,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
 			t.Logf("books: %+v, pending %v, receiving %v", s.Totals(), s.Books().Pending, s.Books().Receiving)
 		}
 	})
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := sim.Install(t.TempDir(), s.URL(), self)
+	program, err := sim.Install(t.TempDir(), s.URL(), companion(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +152,7 @@ func (r *fixture) options() signal.Options {
 		Common:  channels.Common{Name: "sig", MinPause: time.Millisecond, MaxPause: 5 * time.Millisecond, Now: r.Now, Observer: r.seen},
 		Account: number, ACI: ourACI,
 		Command: []string{r.program, "--config", filepath.Join(r.dir, "config")}, Dir: filepath.Join(r.dir, "state"), Look: time.Millisecond, SendTimeout: 30 * time.Second,
-		Keeper: keeper(r.t), Outlive: time.Millisecond, Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience,
+		Keeper: keeper(r.t, time.Hour), Outlive: time.Millisecond, Health: time.Hour, Room: time.Millisecond, LookUpWithin: patience,
 		Reactions: channels.Reactions{Working: "👀", Done: "✅"},
 	}
 }
@@ -179,17 +176,24 @@ func (r *fixture) runs(t testing.TB) {
 	})
 }
 
-// aKeeper, as the first argument, makes this binary a Keeper.
-const aKeeper = "a-keeper-of-a-test"
-
-// keeper is this binary as one.
-func keeper(t testing.TB) []string {
+// companion is the program that is signal-cli, and its Keeper.
+func companion(t testing.TB) string {
 	t.Helper()
-	self, err := os.Executable()
+	find := os.Executable
+	if !cmdtest.Instrumented() {
+		find = func() (string, error) { return cmdtest.Program(cmdtest.SignalCLI) }
+	}
+	program, err := find()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{self, aKeeper, time.Hour.String()}
+	return program
+}
+
+// keeper is the command of a Keeper that lets signal-cli outlive its parley for so long.
+func keeper(t testing.TB, outlive time.Duration) []string {
+	t.Helper()
+	return []string{companion(t), "keep", outlive.String()}
 }
 
 // start opens a channel as a new process does: the one before has ended.

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 )
 
 // ProgramsVariable names the folder of the programs that are built already, by the
@@ -30,6 +31,8 @@ const ProgramsVariable = "PARLEY_PROGRAMS"
 const (
 	Parley = "parley/cmd/parley"
 	Node   = "parley/broker/brokertest/node" // a NATS server
+	// SignalCLI is a simulated signal-cli, and the Keeper of one.
+	SignalCLI = "parley/channels/signal/signaltest"
 )
 
 // FaultPoints is the tag with which a program can be told where to die.
@@ -73,6 +76,12 @@ func Program(pkg string, tags ...string) (string, error) {
 	}
 	return target, nil
 }
+
+// Instrumented reports whether tests start their own binary in the place of a program
+// that holds the same code: in make test-long, so that the race detector watches it, and
+// when statements are counted. Elsewhere it costs too much: a process with the race
+// detector takes three to ten times the processor time to begin.
+func Instrumented() bool { return os.Getenv("PARLEY_LONG") != "" || testing.CoverMode() != "" }
 
 // folder makes the folder of the programs of this module, built with this
 // environment's flags. A test that replaces a file (GOFLAGS=-overlay=…) thereby

@@ -52,10 +52,8 @@ type Options struct {
 	Prices map[string]model.Price
 	Window int // of every model, in tokens; 0: any number
 	// OpenAI makes the gateway speak Chat Completions to the model server.
-	OpenAI bool
-	// Networks are those of the environment; nil: Telegram alone. With Signal the test's
-	// TestMain calls RunIfSignalCLI.
-	Networks []Network
+	OpenAI   bool
+	Networks []Network // of the environment; nil: Telegram alone
 	// Webhook makes Telegram and Slack bring what is said, through Env.WebhookProxy;
 	// default: the gateway polls, and opens a socket.
 	Webhook bool
@@ -67,8 +65,10 @@ type Options struct {
 	OnTelegram func(*telegram.Options)
 	// Change adapts the configuration before the gateway is made.
 	Change func(*settings.Config)
-	Log    *slog.Logger
-	Keep   int // of the books; see the simulators
+	// PDFExtractor is the command that reads PDFs; nil: they are not read.
+	PDFExtractor []string
+	Log          *slog.Logger
+	Keep         int // of the books; see the simulators
 }
 
 // Env is servers that outlive gateways, and the state that gateways share when
@@ -189,7 +189,7 @@ func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	r.next.Store(&cfg)
 	g, err := gateway.New(cfg, gateway.Options{
 		Next: r.configuration, Look: r.Looks,
-		Logger: h.o.Log, Version: "test", PDFExtractor: extractor,
+		Logger: h.o.Log, Version: "test", PDFExtractor: h.o.PDFExtractor,
 		Delivered: func(a gateway.Answer) {
 			if a.Folder != "" {
 				r.folders.Store(a.Chat, a.Folder)

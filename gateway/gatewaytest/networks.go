@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/gateway"
+	"parley/cmd/cmdtest"
 	"parley/gateway/activity"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
@@ -57,27 +57,6 @@ const (
 	TwinACI      = "42000000-0000-4000-8000-000000000002"
 )
 
-const extractPDF = "extract-pdf"
-
-// extractor is the test binary as what reads PDFs; nil: it cannot.
-var extractor []string
-
-// RunIfSignalCLI makes this process a simulated signal-cli, or what reads a PDF, if it was
-// started as one, and does not return then. TestMain of a package whose tests open
-// houses with Signal, or send PDFs, calls it first: the test binary is the program that
-// they supervise.
-func RunIfSignalCLI() {
-	if len(os.Args) > 1 && os.Args[1] == extractPDF {
-		os.Exit(gateway.ExtractPDF(os.Args[2:], os.Stdin, os.Stdout))
-	}
-	if self, err := os.Executable(); err == nil {
-		extractor = []string{self, extractPDF}
-	}
-	if os.Getenv(signal.WorldVariable) != "" {
-		os.Exit(signal.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
-	}
-}
-
 // server is a simulator.
 type server interface {
 	Listen() error
@@ -113,9 +92,9 @@ func (h *Env) openServers() (all []server) {
 		h.Signal, err = signal.New(h.signalOptions())
 		must(err)
 		must(h.Signal.Listen())
-		self, err := os.Executable()
+		program, err := cmdtest.Program(cmdtest.SignalCLI)
 		must(err)
-		h.signalCLI, err = signal.Install(h.Dir, h.Signal.URL(), self)
+		h.signalCLI, err = signal.Install(h.Dir, h.Signal.URL(), program)
 		must(err)
 		all = append(all, h.Signal)
 	}

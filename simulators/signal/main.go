@@ -102,13 +102,12 @@ func link(u *uplink, device string, out, errs io.Writer) int {
 // arguments in front of signal-cli's own and names the world to it. It keeps its
 // process id, so that who kills it kills the daemon. It gives the program's path.
 //
-// A test passes its own binary, with a TestMain that calls [Main] when
-// [WorldVariable] is set.
+// The program calls [Main] when [WorldVariable] is set.
 func Install(dir, world, program string, args ...string) (string, error) {
 	path := filepath.Join(dir, "signal-cli")
 	var b strings.Builder
 	// A program with the race detector would sleep for a second before it exits.
-	fmt.Fprintf(&b, "#!/bin/sh\nexec env GORACE=atexit_sleep_ms=0 %s=%s %s", WorldVariable, quoteShell(world), quoteShell(program))
+	fmt.Fprintf(&b, "#!/bin/sh\nexport GORACE=atexit_sleep_ms=0 %s=%s\nexec %s", WorldVariable, quoteShell(world), quoteShell(program))
 	for _, a := range args {
 		b.WriteString(" " + quoteShell(a))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,17 +11,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/cmd/cmdtest"
 	"parley/cmd/parley/try"
 	"parley/simulators/signal"
 )
 
-// The tests' own binary is signal-cli, too.
-func TestMain(m *testing.M) {
-	if os.Getenv(signal.WorldVariable) != "" {
-		os.Exit(signal.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 60 * time.Second
 
@@ -154,20 +148,20 @@ func TestTheSameTalkGoesThroughSlackAndSignal(t *testing.T) {
 	}
 }
 
-// signalCLI is this binary, as TestMain has it.
+// signalCLI returns what writes down the program of a world's signal-cli.
 func signalCLI(t *testing.T) func(world string) []string {
 	t.Helper()
-	self, err := os.Executable()
+	program, err := cmdtest.Program(cmdtest.SignalCLI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	return func(world string) []string {
-		program, err := signal.Install(dir, world, self)
+		script, err := signal.Install(dir, world, program)
 		if err != nil {
 			t.Error(err)
 		}
-		return []string{program}
+		return []string{script}
 	}
 }
 

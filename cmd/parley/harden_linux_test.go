@@ -17,7 +17,7 @@ import (
 // memory and environment.
 func TestARunningGatewayIsNoOpenBook(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable() // it is parley under that name
+	program, err := exec.LookPath("parley")
 	if err != nil {
 		t.Fatal(err)
 	}

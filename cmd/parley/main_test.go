@@ -2,19 +2,32 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"parley/cmd/cmdtest"
 	"parley/tools/sandbox"
 )
 
-// The commands are run as processes of their own, by this very binary.
+// The commands are run as processes of their own, by the parley that PATH names first.
 func TestMain(m *testing.M) {
 	sandbox.Main()
-	testscript.Main(m, map[string]func(){"parley": main})
+	if cmdtest.Instrumented() {
+		testscript.Main(m, map[string]func(){"parley": main})
+	}
+	program, err := cmdtest.Program(cmdtest.Parley)
+	if err == nil {
+		err = os.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
 }
 
 func TestCommandsSayAndEndAsTheirScriptsTell(t *testing.T) {

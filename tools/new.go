@@ -90,6 +90,8 @@ type typedTool[In any] struct {
 
 func (t *typedTool[In]) Definition() llm.Definition { return t.def }
 
+func (t *typedTool[In]) compiledSchema() *Schema { return t.schema }
+
 // Announcement implements [Announcer].
 func (t *typedTool[In]) Announcement() Announcement { return t.says }
 

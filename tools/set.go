@@ -30,25 +30,15 @@ type member struct {
 // NewSet makes a set of ts in the order given. Names must be unique and fit
 // [a-zA-Z0-9_-]{1,64}, which every provider takes; each schema must be one that
 // arguments can be checked against.
-func NewSet(ts ...Tool) (*Set, error) {
-	var all []member
-	seen := map[string]bool{}
-	for _, t := range ts {
-		def := t.Definition()
-		if err := checkName(def.Name); err != nil {
-			return nil, err
-		}
-		if seen[def.Name] {
-			return nil, fmt.Errorf("two tools are named %q", def.Name)
-		}
-		seen[def.Name] = true
-		schema, err := ParseSchema(def.Schema)
-		if err != nil {
-			return nil, fmt.Errorf("tool %s: %w", def.Name, err)
-		}
-		all = append(all, member{t, def, schema, announcementOf(t)})
+func NewSet(ts ...Tool) (*Set, error) { return new(Set).With(ts...) }
+
+// schemaOf returns the schema of a tool's arguments: that of a tool which New made is
+// there already.
+func schemaOf(t Tool) (*Schema, error) {
+	if typed, ok := t.(interface{ compiledSchema() *Schema }); ok {
+		return typed.compiledSchema(), nil
 	}
-	return setOf(all), nil
+	return ParseSchema(t.Definition().Schema)
 }
 
 // setOf returns the set of all, with their other names.
@@ -206,13 +196,29 @@ func (s *Set) Without(names ...string) *Set {
 	return s.Filter(func(name string) bool { return !slices.Contains(names, name) })
 }
 
-// With returns s and then ts.
+// With returns s and then ts, which follow the rules of [NewSet].
 func (s *Set) With(ts ...Tool) (*Set, error) {
-	all := make([]Tool, 0, s.Len()+len(ts))
-	for i := range s.Len() {
-		all = append(all, s.tools[i].tool)
+	all := slices.Clone(s.members())
+	seen := map[string]bool{}
+	for _, m := range all {
+		seen[m.def.Name] = true
 	}
-	return NewSet(append(all, ts...)...)
+	for _, t := range ts {
+		def := t.Definition()
+		if err := checkName(def.Name); err != nil {
+			return nil, err
+		}
+		if seen[def.Name] {
+			return nil, fmt.Errorf("two tools are named %q", def.Name)
+		}
+		seen[def.Name] = true
+		schema, err := schemaOf(t)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", def.Name, err)
+		}
+		all = append(all, member{t, def, schema, announcementOf(t)})
+	}
+	return setOf(all), nil
 }
 
 // Nearest lists up to three tools whose names resemble name, closest first.

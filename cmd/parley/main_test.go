@@ -47,7 +47,7 @@ func TestCommandsSayAndEndAsTheirScriptsTell(t *testing.T) {
 			"ends": ends,
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, atOnce)
+			e.Vars = append(e.Vars, instruments()...)
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("RECORDINGS", recordings)
 			if err := os.WriteFile(filepath.Join(e.WorkDir, "changed.jsonl"), changed, 0o600); err != nil {

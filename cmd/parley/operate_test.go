@@ -25,7 +25,7 @@ func asked(t *testing.T, args ...string) (status int, out, said string) {
 	cmd := exec.CommandContext(ctx, "parley", args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TZ=UTC", atOnce}
+	cmd.Env = append(instruments(), "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), "TZ=UTC")
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		status = exit.ExitCode()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,9 +20,12 @@ import (
 // waits that long.
 const patience = 60 * time.Second
 
-// atOnce is for the environment of a parley that is this binary: otherwise the
-// race detector keeps each a second longer after its end.
-const atOnce = "GORACE=atexit_sleep_ms=0"
+// instruments is for the environment of a parley that is this binary: otherwise the
+// race detector keeps each a second longer after its end, and one that counts its
+// statements complains that it has no folder for them.
+func instruments() []string {
+	return []string{"GORACE=atexit_sleep_ms=0", "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+}
 
 // ends runs a command and wants its exit status: ends 78 parley run.
 func ends(ts *testscript.TestScript, neg bool, args []string) {
@@ -57,7 +61,7 @@ func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	p := &process{t: t, cmd: exec.CommandContext(ctx, "parley", args...), lines: make(chan string, 1024), err: newTape()}
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce}, env...)
+	p.cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, instruments(), env)
 	p.cmd.Stderr = p.err
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

@@ -42,7 +42,7 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "parley", "try", "--pace", "1ms")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), atOnce}
+	cmd.Env = append(instruments(), "PATH="+os.Getenv("PATH"), "TMPDIR="+t.TempDir())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

@@ -352,6 +352,16 @@ const Voice = "voice"
 type Body struct {
 	Text   string          `json:"text"`             // what is read; also the plain-text fallback
 	Markup json.RawMessage `json:"markup,omitempty"` // the adapter's own: entities, blocks, styles
+	// Choices are what people may answer by a button under the message, where the network has
+	// some; elsewhere the text says how to answer. A press comes as a Message of the kind
+	// Pressed, whose Text is what the button Says and whose Sender pressed it.
+	Choices []Choice `json:"choices,omitempty"`
+}
+
+// Choice is one button.
+type Choice struct {
+	Label string `json:"label"`
+	Says  string `json:"says"` // at most 64 bytes
 }
 
 // File is what is said of a file on its way out.

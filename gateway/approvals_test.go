@@ -56,7 +56,10 @@ func TestPeoplePermitScriptsInTheChat(t *testing.T) {
 	ask("echo 'echo two' > build", "exit code: 0")
 	ask("/approve "+second, "what was permitted has changed since")
 	third := code(ask("no-such-program || echo three > three.txt", "May I use bash?"))
-	ask("/deny "+third, "permission was denied")
+	pressRefuse(t, env, third)
+	if got := env.DeliveredText(telegram.PrivateChat(gatewaytest.Ann), gw.NextDelivered()); !strings.Contains(got, "permission was denied") {
+		t.Errorf("the button is answered with %q", got)
+	}
 	if _, err := os.Stat(filepath.Join(gw.Folder(gatewaytest.Ann), "three.txt")); !os.IsNotExist(err) {
 		t.Errorf("the script that was refused ran: %v", err)
 	}
@@ -87,4 +90,19 @@ func TestPeoplePermitScriptsInTheChat(t *testing.T) {
 		t.Fatalf("%+v, %v", list.Sessions, err)
 	}
 	replaysTheSame(t, recordingOf(t, gw, string(list.Sessions[0].ID)))
+}
+
+// pressRefuse lets Ann press the button under the question of that code that refuses it.
+func pressRefuse(t *testing.T, env *gatewaytest.Env, code string) {
+	t.Helper()
+	says := "/deny " + code
+	for _, m := range env.Telegram.Books().Messages {
+		if markup := m.Versions[len(m.Versions)-1].Markup; strings.Contains(markup, `"callback_data":"`+says+`"`) {
+			if _, err := env.Telegram.Press(gatewaytest.Ann, gatewaytest.Ann.ID, m.MessageID, says, telegram.PressOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no message has a button that says %q", says)
 }

@@ -209,11 +209,18 @@ type Outgoing struct {
 	To      sessionkeys.Address
 	ReplyTo string
 	Text    string
-	File    *File // nil: it is a text. Else Text is empty
+	File    *File    // nil: it is a text. Else Text is empty
+	Choices []Choice // what people may answer by a button, where the network has some
 	At      time.Time
 	// MaybeDuplicate: it may have been given before, by a process whose store was not this
 	// one. Each message of it is sent with the mark of a possible repeat.
 	MaybeDuplicate bool
+}
+
+// Choice is a button under an Outgoing.
+type Choice struct {
+	Label string `json:"label"`
+	Says  string `json:"says"` // what whoever presses it says
 }
 
 // File is what an Outgoing sends in place of a text. Its content is elsewhere.

@@ -22,6 +22,7 @@ type Features struct {
 	Forwards   bool // people can pass on what others wrote; needs a ForwardHarness
 	Contacts   bool // people can share a contact; needs a ContactHarness
 	Reacts     bool // channels.Reactor; needs a ReactionHarness
+	Buttons    bool // messages can have Choices; needs a ButtonHarness
 	Proxied    bool // the network is reached over channels.Proxy; needs a ProxyHarness
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
@@ -104,6 +105,9 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Harness) {
 	runOptional(t, f.Edits, "a penalty at the end of an answer that grows costs it nothing", open, testEditPenalty)
 	runOptional(t, f.Forwards, "what is passed on is its author's", open, testForward)
 	runOptional(t, f.Contacts, "a contact is said in words", open, testContact)
+	if f.Buttons {
+		runOptional(t, true, "a button says what it was given", open, testButtons)
+	}
 	runOptional(t, f.Typing, "typing can be shown", open, testTyping)
 	runOptional(t, f.Reacts, "a reaction comes and goes", open, testReact)
 	runOptional(t, f.Reacts, "a penalty for a reaction is kept", open, testReactPenalty)

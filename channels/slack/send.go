@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,7 +58,7 @@ func (c *Channel) sendEphemeral(ctx context.Context, r channels.Reply, user stri
 		return channels.Receipt{}, err
 	}
 	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
-		_, err := c.api.PostEphemeralContext(ctx, r.To.Peer, user, append(contentOptions(r.Body.Text, markdownOf(r.Body)), slack.MsgOptionParse(false))...)
+		_, err := c.api.PostEphemeralContext(ctx, r.To.Peer, user, append(contentOptions(r.Body.Text, markdownOf(r.Body), r.Body.Choices), slack.MsgOptionParse(false))...)
 		return err
 	})
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt,
 	}
 	thread := r.To.Thread
 	for {
-		options := append(contentOptions(text, markdown),
+		options := append(contentOptions(text, markdown, r.Body.Choices),
 			slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(), slack.MsgOptionParse(false))
 		if thread != "" {
 			options = append(options, slack.MsgOptionTS(thread))
@@ -129,7 +130,7 @@ func (c *Channel) Edit(ctx context.Context, to sessionkeys.Address, messageID st
 		return err
 	}
 	done, err := c.finishStream(ctx, to, messageID, markdownOf(b), slack.AgentSessionStatusActive)
-	if err == nil && !done {
+	if err == nil && (!done || len(b.Choices) > 0) { // what ends a stream has no buttons
 		err = c.update(ctx, to, messageID, b)
 	}
 	if err == nil {
@@ -150,7 +151,7 @@ func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID 
 			return refusedError(method, "the text is too long for an edit")
 		}
 		// Without blocks in the call Slack would keep the ones that are there.
-		options := append(contentOptions(text, markdown), slack.MsgOptionParse(false))
+		options := append(contentOptions(text, markdown, b.Choices), slack.MsgOptionParse(false))
 		_, err := c.call(ctx, method, to.Peer, func(ctx context.Context) error {
 			_, _, _, err := c.api.UpdateMessageContext(ctx, to.Peer, messageID, options...)
 			return err
@@ -190,11 +191,16 @@ func truncate(mrkdwn string, limit int) string {
 	return strings.TrimRightFunc(cut, unicode.IsSpace) + "…"
 }
 
-// contentOptions returns what a message shows.
-func contentOptions(text, markdown string) []slack.MsgOption {
+// contentOptions returns what a message shows. Buttons stand under its block; a message that
+// is sent as text, because Slack takes no block, says how to answer without.
+func contentOptions(text, markdown string, choices []channels.Choice) []slack.MsgOption {
 	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
 	if markdown != "" {
-		return append(options, slack.MsgOptionBlocks(slack.NewMarkdownBlock("", markdown)))
+		blocks := []slack.Block{slack.NewMarkdownBlock("", markdown)}
+		if len(choices) > 0 {
+			blocks = append(blocks, slack.NewActionBlock("", buttonsOf(choices)...))
+		}
+		return append(options, slack.MsgOptionBlocks(blocks...))
 	}
 	return append(options, slack.MsgOptionBlocks([]slack.Block{}...))
 }
@@ -232,4 +238,14 @@ func markdownOf(b channels.Body) string {
 		return ""
 	}
 	return f.Markdown
+}
+
+// buttonsOf returns buttons. What one says comes back as its value. (Slack: button element,
+// action_id is unique in its block)
+func buttonsOf(choices []channels.Choice) (all []slack.BlockElement) {
+	for i, c := range choices {
+		b := slack.NewButtonBlockElement("choice-"+strconv.Itoa(i), c.Says, slack.NewTextBlockObject(slack.PlainTextType, c.Label, false, false))
+		all = append(all, b)
+	}
+	return all
 }

@@ -42,7 +42,7 @@ var (
 )
 
 func TestSlackIsAChannel(t *testing.T) {
-	can := channeltest.Features{Edits: true, Typing: true, Reacts: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Proxied: true}
+	can := channeltest.Features{Edits: true, Typing: true, Reacts: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Buttons: true, Proxied: true}
 	t.Run("by socket mode", func(t *testing.T) {
 		channeltest.Run(t, can, func(t testing.TB) channeltest.Harness { return newRig(t) })
 	})
@@ -283,6 +283,57 @@ func (r *fixture) LimitNext(t testing.TB, d time.Duration) {
 func (r *fixture) LimitNextEdit(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "chat.update", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *fixture) Buttons(t testing.TB, messageID string) (says []string) {
+	t.Helper()
+	for _, b := range r.buttons(t, messageID) {
+		says = append(says, b.Value)
+	}
+	return says
+}
+
+// button is one of a message of the bot.
+type button struct {
+	ActionID string `json:"action_id"`
+	Value    string `json:"value"`
+	channel  string
+}
+
+func (r *fixture) buttons(t testing.TB, ts string) (all []button) {
+	t.Helper()
+	for _, m := range r.Books().Messages {
+		raw := m.Versions[len(m.Versions)-1].Blocks
+		if m.TS != ts || len(raw) == 0 {
+			continue
+		}
+		var blocks []struct {
+			Elements []button `json:"elements"`
+		}
+		if err := json.Unmarshal(raw, &blocks); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks {
+			for _, e := range b.Elements {
+				e.channel = m.Channel
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+func (r *fixture) PressButton(t testing.TB, messageID, says string) {
+	t.Helper()
+	for _, b := range r.buttons(t, messageID) {
+		if b.Value == says {
+			if _, err := r.Press(ann, b.channel, messageID, b.ActionID, b.Value); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no button of %s says %q", messageID, says)
 }
 
 func (r *fixture) Attempts() (n int) {

@@ -36,7 +36,7 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channe
 		return channels.Receipt{}, false, err
 	}
 	p := &bot.SendMessageParams{
-		ChatID: chat, Text: r.Body.Text, Entities: entitiesOf(r.Body), LinkPreviewOptions: noPreview(),
+		ChatID: chat, Text: r.Body.Text, Entities: entitiesOf(r.Body), LinkPreviewOptions: noPreview(), ReplyMarkup: keyboardOf(r.Body),
 	}
 	if r.Repeat {
 		p.Text, p.Entities = markRepeat(p.Text, p.Entities)
@@ -101,7 +101,7 @@ func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID st
 		return false, refusedError(method, "the id of the message is not a number")
 	}
 	p := &bot.EditMessageTextParams{
-		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(),
+		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(), ReplyMarkup: keyboardOf(b),
 	}
 	for asIs = true; ; {
 		_, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, func(ctx context.Context) error {
@@ -161,6 +161,20 @@ func entitiesOf(b channels.Body) []models.MessageEntity {
 		return nil
 	}
 	return es
+}
+
+// keyboardOf returns the buttons of a message, side by side; nil: it has none, and an edit
+// takes away those that were there. (Bot API: InlineKeyboardButton, callback_data of 1 to 64
+// bytes)
+func keyboardOf(b channels.Body) models.ReplyMarkup {
+	if len(b.Choices) == 0 {
+		return nil
+	}
+	var row []models.InlineKeyboardButton
+	for _, c := range b.Choices {
+		row = append(row, models.InlineKeyboardButton{Text: c.Label, CallbackData: c.Says})
+	}
+	return models.InlineKeyboardMarkup{InlineKeyboard: [][]models.InlineKeyboardButton{row}}
 }
 
 func noPreview() *models.LinkPreviewOptions {

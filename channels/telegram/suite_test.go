@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/go-telegram/bot/models"
 
 	"parley/channels"
 	"parley/channels/channeltest"
@@ -38,7 +41,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Harness { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, Reacts: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Proxied: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, Reacts: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Buttons: true, Proxied: true}, open)
 		})
 	}
 }
@@ -207,6 +210,38 @@ func (r *fixture) LimitNext(t testing.TB, d time.Duration) {
 func (r *fixture) LimitNextEdit(t testing.TB, d time.Duration) {
 	t.Helper()
 	r.plan(t, sim.Fault{Trouble: sim.TooManyRequests, Method: "editMessageText", Next: 1, RetryAfter: int(d.Seconds())})
+}
+
+func (r *fixture) Buttons(t testing.TB, messageID string) (says []string) {
+	t.Helper()
+	for _, m := range r.Books().Messages {
+		if strconv.FormatInt(m.MessageID, 10) != messageID {
+			continue
+		}
+		var k models.InlineKeyboardMarkup
+		if raw := m.Versions[len(m.Versions)-1].Markup; raw != "" {
+			if err := json.Unmarshal([]byte(raw), &k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, row := range k.InlineKeyboard {
+			for _, b := range row {
+				says = append(says, b.CallbackData)
+			}
+		}
+	}
+	return says
+}
+
+func (r *fixture) PressButton(t testing.TB, messageID, says string) {
+	t.Helper()
+	id, err := strconv.ParseInt(messageID, 10, 64)
+	if err == nil {
+		_, err = r.Press(ann, ann.ID, id, says, sim.PressOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (r *fixture) Attempts() (n int) {

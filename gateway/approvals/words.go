@@ -11,6 +11,7 @@ import (
 
 	"parley/costs"
 	"parley/sessionkeys"
+	"parley/sessions"
 	"parley/tools"
 )
 
@@ -96,6 +97,11 @@ func (r Request) Question(why, where string, most costs.Amount, typed func(comma
 	}
 	fmt.Fprintf(&b, "%s permits it once, %s refuses it. The question stands for %s.", typed("approve "+r.Code), typed("deny "+r.Code), duration(r.Expires.Sub(r.At)))
 	return b.String()
+}
+
+// Choices returns the buttons under the question.
+func (r Request) Choices() []sessions.Choice {
+	return []sessions.Choice{{Label: "Permit once", Says: "/approve " + r.Code}, {Label: "Refuse", Says: "/deny " + r.Code}}
 }
 
 func duration(d time.Duration) string {

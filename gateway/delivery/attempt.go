@@ -81,6 +81,9 @@ func (a *attempt) prepare(ctx context.Context) error {
 		bodies = a.fileBodies()
 	} else {
 		bodies = a.boundParts(a.ch.Render(d.Text))
+		if n := len(bodies); n > 0 {
+			bodies[n-1].Choices = choicesOf(d.Choices)
+		}
 	}
 	if len(bodies) == 0 {
 		if d.Turn != "" {
@@ -109,6 +112,13 @@ func (a *attempt) prepare(ctx context.Context) error {
 	}
 	a.applyMarks(p.Marks)
 	return nil
+}
+
+func choicesOf(all []sessions.Choice) (cs []channels.Choice) {
+	for _, c := range all {
+		cs = append(cs, channels.Choice(c))
+	}
+	return cs
 }
 
 // drop ends a delivery that was queued for a chat after it was shut.

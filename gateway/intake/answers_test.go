@@ -52,3 +52,21 @@ func TestARefusalOfWhatOneAskedAloneIsToldToThemAlone(t *testing.T) {
 		}
 	}
 }
+
+// K03: a button of a question for permission says what it says, under the rules for whoever
+// pressed it; no other button says anything.
+func TestAButtonDecidesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"/approve 7K3MD": 1, "/deny 7K3MD": 1, "/new": 0, "/stop": 0, "hello": 0, "": 0} {
+		for _, by := range []string{ann, ben} {
+			var w world
+			in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}})
+			m := group(by, text)
+			m.Kind, m.Mentioned = channels.Pressed, true
+			noError(t, in.Accept(t.Context(), m))
+			if by == ben && w.trace() != 0 || by == ann && len(w.published) != want {
+				t.Errorf("%q, pressed by %s: %d messages, counted %v", text, by, len(w.published), w.counts)
+			}
+		}
+	}
+}

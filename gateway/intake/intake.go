@@ -101,8 +101,14 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 	return err
 }
 
-// newEvent makes an event of m, which goes by the present settings.
+// newEvent makes an event of m, which goes by the present settings. Who presses a button of a
+// question for permission has said what it says.
 func (i *Intake) newEvent(m channels.Message) *event {
+	if c, ok := messages.ParseCommand(m.Text); ok && m.Kind == channels.Pressed {
+		if _, decides := c.Decides(); decides {
+			m.Kind = channels.Said
+		}
+	}
 	return &event{Message: m, settings: i.present()}
 }
 

@@ -65,6 +65,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		}}
 	}
 	if o.Finish == transcript.Waiting && j.asked != nil {
+		e.Replies[0].Choices = j.asked.Choices()
 		r, err := j.asked.Record(e.At)
 		if err != nil {
 			return err //nolint:wrapcheck // it says which

@@ -24,7 +24,7 @@ const (
 	SessionColumns = "id, key, parent, root, depth, tool_call, role, policy, title, messages, own, subtree, held, unpriced, " +
 		"created_at, updated_at"
 	ControlColumns  = "id, token, key, event, kind, through, channel, origin, reply_to, sender, at"
-	OutgoingColumns = "id, channel, session, turn, target, reply_to, body, at, again, file"
+	OutgoingColumns = "id, channel, session, turn, target, reply_to, body, at, again, file, choices"
 	PartColumns     = "state, attempts, message_id, repeats, reason, problem, at, by"
 	EventColumns    = "channel, account, chat, event, token, turn, seq, epoch, nonce"
 	RecordColumns   = "kind, key, revision, owner, body, expires, at"
@@ -65,7 +65,7 @@ func (c *Control) Places() []any {
 
 // OutgoingPlaces returns where the values of OutgoingColumns stand.
 func OutgoingPlaces(o *sessions.Outgoing) []any {
-	return []any{&o.ID, &o.Channel, &o.Session, &o.Turn, &o.To, &o.ReplyTo, &o.Text, &o.At, &o.MaybeDuplicate, &o.File}
+	return []any{&o.ID, &o.Channel, &o.Session, &o.Turn, &o.To, &o.ReplyTo, &o.Text, &o.At, &o.MaybeDuplicate, &o.File, &o.Choices}
 }
 
 // PartPlaces returns where the values of PartColumns stand.

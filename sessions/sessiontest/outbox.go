@@ -65,6 +65,7 @@ func outbox(t *testing.T, open opener) {
 		"an answer comes back as it was queued": func(h *fixture) {
 			r := reply("r", "")
 			r.Session = "s1"
+			r.Choices = []sessions.Choice{{Label: "Yes", Says: "/approve 1"}, {Label: "No", Says: "/deny 1"}}
 			h.queued(r)
 			d := h.delivery("r")
 			h.same("delivery", d, sessions.Delivery{Outgoing: r, Order: d.Order})

@@ -201,7 +201,7 @@ CREATE TABLE outbox (
   body     TEXT    NOT NULL,
   at       INTEGER NOT NULL,
   done     INTEGER NOT NULL DEFAULT 0
-, again INTEGER NOT NULL DEFAULT 0, file TEXT NOT NULL DEFAULT '') STRICT;
+, again INTEGER NOT NULL DEFAULT 0, file TEXT NOT NULL DEFAULT '', choices TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX outbox_pending ON outbox (channel, no) WHERE done = 0;
 CREATE TABLE outbox_parts (
   outbox     INTEGER NOT NULL REFERENCES outbox (no),
@@ -297,4 +297,5 @@ INSERT INTO schema_version VALUES (14, 0);
 INSERT INTO schema_version VALUES (15, 0);
 INSERT INTO schema_version VALUES (16, 0);
 INSERT INTO schema_version VALUES (17, 0);
+INSERT INTO schema_version VALUES (18, 0);
 INSERT INTO generation VALUES (1, '', 0, 0, 0, 0, 0);

@@ -54,7 +54,7 @@ options:
 		j.raise(Admin, c.node, "the program of %s may run commands or write files: a person has to read it", c.name)
 	}
 	for _, a := range c.args[i+1:] {
-		if a.mayBeOption() && a.splits && !strings.HasPrefix(a.text, markName) {
+		if a.mayBeOption() && a.splits && !a.isPattern() {
 			continue // operands only: options ended at the program
 		}
 		j.reads(a, c.node)

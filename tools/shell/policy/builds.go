@@ -14,7 +14,7 @@ func goes(j *judge, c call) {
 	}
 	for i, a := range c.args[1:] {
 		name, value, has := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a.text, "-"), "-"), "=")
-		if a.mayBeOption() && !strings.HasPrefix(a.text, markName) {
+		if a.mayBeOption() && !a.isPattern() {
 			j.raise(Admin, c.node, "an argument of go may turn out to be an option: put ./ before it")
 		}
 		if !strings.HasPrefix(a.text, "-") {

@@ -28,7 +28,7 @@ func finds(j *judge, c call) {
 			start = start && isWord("-H -L -P", text)
 		case known && isWord(paired, text):
 			i, start = i+1, false
-			if value.splits && !strings.HasPrefix(value.text, markName) {
+			if value.splits && value.mayBe("-delete "+writes+" "+runs) {
 				j.raise(Admin, c.node, "an argument of find may turn out to be several: quote it")
 			}
 		case known && isWord(paths, text):

@@ -50,7 +50,7 @@ func (j *judge) options(c call, o options) parsed {
 			p.operands = append(p.operands, args[i+1:]...)
 			return p
 		}
-		if a.mayBeOption() && o.dangerous(strings.HasPrefix(a.text, markName)) {
+		if a.mayBeOption() && o.dangerous(a.isPattern()) {
 			j.raise(Admin, c.node, "an argument of %s may turn out to be an option: put -- or ./ before it", c.name)
 		}
 		if !strings.HasPrefix(a.text, "-") || a.is("-") {

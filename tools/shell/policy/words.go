@@ -15,6 +15,8 @@ const (
 	markName = "\x01" // text that a pattern matched: a name without a slash
 	markHome = "\x02" // a home directory
 	marks    = markAny + markName + markHome
+
+	markOpen = "\x03" // a bracket that a pattern may begin with; spanBrackets takes it out
 )
 
 // maxBraces is how many words a brace expansion may make, and how many braces it may have,
@@ -46,10 +48,33 @@ func (a arg) is(s string) bool {
 // isDynamic reports whether any of the text is only known at run time.
 func (a arg) isDynamic() bool { return a.splits || strings.ContainsAny(a.text, marks) }
 
-// mayBeOption reports whether the text begins with what is only known at run time, so
-// that it may begin with a dash.
+// mayBeOption reports whether the word may become an argument that begins with a dash: what
+// it begins with is only known at run time, or it splits, and the second piece may.
 func (a arg) mayBeOption() bool {
-	return a.text == "" && a.splits || a.text != "" && strings.Contains(markAny+markName, a.text[:1])
+	if a.splits && (a.text == "" || strings.Contains(a.text, markAny)) {
+		return true
+	}
+	return a.text != "" && strings.Contains(markAny+markName, a.text[:1])
+}
+
+// isPattern reports whether only a pattern makes the text unknown at its beginning: it
+// becomes names of files that are there.
+func (a arg) isPattern() bool {
+	return strings.HasPrefix(a.text, markName) && !strings.Contains(a.text, markAny)
+}
+
+// mayBe reports whether the word may become one of the arguments in list, which has spaces
+// between them.
+func (a arg) mayBe(list string) bool {
+	if a.splits && strings.Contains(a.text, markAny) {
+		return true
+	}
+	for word := range strings.FieldsSeq(list) {
+		if match(a.text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // argsOf returns the arguments that words make.
@@ -143,6 +168,10 @@ func expandBraces(w *syntax.Word) []*syntax.Word {
 // decodeWord removes the quotes of a word and marks what is not known.
 func decodeWord(w *syntax.Word) arg {
 	a := arg{node: w}
+	if w.Lit() == "[" { // the command
+		a.text = "["
+		return a
+	}
 	var b strings.Builder
 	for i, p := range w.Parts {
 		switch p := p.(type) {
@@ -157,38 +186,75 @@ func decodeWord(w *syntax.Word) arg {
 			}
 			b.WriteString(text)
 			a.splits = a.splits || splitsQuoted(p)
-		case *syntax.ExtGlob:
-			b.WriteString(markName)
+		case *syntax.ExtGlob: // unlike other patterns, it may match a dot at the beginning
+			b.WriteString(markAny)
 			a.splits = true
 		case *syntax.ProcSubst:
 			b.WriteString("/dev/fd/" + markAny)
 		default:
 			b.WriteString(markAny)
-			a.splits = true
+			a.splits = a.splits || !isOneNumber(p)
 		}
 	}
-	a.text = b.String()
+	a.text = spanBrackets(b.String())
 	if strings.Contains(a.text, markName) {
 		a.splits = true
 	}
 	return a
 }
 
-// splitsQuoted reports whether a quoted word may become several, as "$@" does.
-func splitsQuoted(q *syntax.DblQuoted) bool {
-	for _, p := range q.Parts {
-		e, ok := p.(*syntax.ParamExp)
+// isOneNumber reports whether an expansion is always one number, which does not split.
+func isOneNumber(p syntax.WordPart) bool {
+	switch p := p.(type) {
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.ParamExp:
+		if p.Length {
+			return true
+		}
+		name, ok := textOf(p)
+		return ok && (name == "?" || name == "#" || name == "$")
+	}
+	return false
+}
+
+// spanBrackets makes one mark of each bracket expression, however it is quoted inside: from
+// its bracket to the last ] in the same name.
+func spanBrackets(s string) string {
+	if !strings.Contains(s, markOpen) {
+		return s
+	}
+	names := strings.Split(s, "/")
+	for i, name := range names {
+		before, after, ok := strings.Cut(name, markOpen)
 		if !ok {
 			continue
 		}
-		if e.Excl || e.Param != nil && e.Param.Value == "@" {
-			return true
+		mark, rest := markName, after
+		if end := strings.LastIndexByte(after, ']'); end >= 0 {
+			rest = after[end+1:]
+			if strings.Contains(after[:end], markAny) {
+				mark = markAny
+			}
 		}
-		if i, ok := e.Index.(*syntax.Word); ok && i.Lit() == "@" {
-			return true
-		}
+		names[i] = before + mark + strings.ReplaceAll(rest, markOpen, markName)
 	}
-	return false
+	return strings.Join(names, "/")
+}
+
+// splitsQuoted reports whether a quoted word may become several, as "$@" and "${x:-$@}" do.
+func splitsQuoted(q *syntax.DblQuoted) (splits bool) {
+	syntax.Walk(q, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst: // what it writes is one text
+			return false
+		case *syntax.ParamExp:
+			index, _ := n.Index.(*syntax.Word)
+			splits = splits || n.Excl || n.Param != nil && n.Param.Value == "@" || index != nil && index.Lit() == "@"
+		}
+		return true
+	})
+	return splits
 }
 
 // decodeLit removes backslashes from text without quotes, and marks patterns and, at the
@@ -203,14 +269,15 @@ func decodeLit(s string, first bool) string {
 		}
 		s = "/" + rest
 	}
-	alone := s == "["
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '\\' && i+1 < len(s):
 			i++
 			b.WriteByte(s[i])
-		case c == '*', c == '?', c == '[' && !alone:
+		case c == '*', c == '?':
 			b.WriteString(markName)
+		case c == '[':
+			b.WriteString(markOpen)
 		default:
 			b.WriteByte(c)
 		}

@@ -155,10 +155,13 @@ func (r *rules) addWrappers() {
 	r.add("flock", wraps(wrapper{flags: "enosux", values: "wEc", longs: "exclusive shared nonblock unlock close no-fork", takes: "wait timeout conflict-exit-code command", code: "c command", operands: 1, files: true}))
 	r.add("script", wraps(wrapper{flags: "aefq", values: "cEIOBTm", longs: "append return flush force quiet", takes: "command log-in log-out log-io log-timing", code: "c command", writes: "I O B T log-in log-out log-io log-timing", operands: 1, files: true, starts: true}))
 	r.add("watch", func(j *judge, c call) { j.joined(c, wrapper{flags: "bcdegpqtwx", values: "n", takes: "interval"}) })
-	r.add("setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 armv7l", wraps(wrapper{flags: "RvFILSTXBZ3"}))
+	r.add("setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 armv7l", wraps(wrapper{flags: "RvFILSTXBZ3", starts: true}))
 	r.add("unbuffer chronic ifne", wraps(wrapper{flags: "p"}))
 	r.add("busybox toybox coreutils", wraps(wrapper{longs: "list help"}))
-	r.add("xargs", wraps(wrapper{flags: "0rtpxi", values: "nPLsdaIE", longs: "null no-run-if-empty verbose interactive exit open-tty", takes: "max-args max-procs max-lines max-chars delimiter arg-file replace eof", fills: true}))
+	r.add("xargs", wraps(wrapper{
+		flags: "0rtpx", values: "nPLsdaIE", longs: "null no-run-if-empty verbose interactive exit open-tty",
+		takes: "max-args max-procs max-chars delimiter arg-file", reads: "a arg-file", fills: true,
+	}))
 	r.add("strace ltrace valgrind perf gdb lldb catchsegv rr proot fakeroot", startsOthers)
 	r.add("command", looksUp)
 	r.add("builtin", wraps(wrapper{}))

@@ -17,6 +17,7 @@ type wrapper struct {
 	code     string            // letters and names whose value is a script
 	stops    map[string]string // letters and names that end the analysis, with the reason
 	writes   string            // letters and names whose value is written
+	reads    string            // letters and names whose value is a file that is read
 	fills    bool              // arguments are added that only the run knows
 	files    bool              // the operands are files that are written
 	starts   bool              // without a command or a script a shell is started
@@ -81,6 +82,9 @@ func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
 		default:
 			return w.fill(args, replaced), false
 		}
+	}
+	if w.files && code && operands > 0 { // script -c writes a file of this name
+		j.writes(arg{text: "typescript"}, c.node, c.name)
 	}
 	if w.starts && !code {
 		j.raise(Deny, c.node, "%s starts a shell whose commands cannot be seen here", c.name)
@@ -148,9 +152,6 @@ func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced
 			j.raise(Deny, c.node, "%s", why)
 			return 0, "", false
 		}
-		if w.fills && name == "i" {
-			replaced = "{}"
-		}
 		takes := len(name) == 1 && strings.Contains(w.values, name) || isWord(w.takes, name)
 		flag := len(name) == 1 && strings.Contains(w.flags, name) || isWord(w.longs, name)
 		if !takes && !flag {
@@ -167,13 +168,19 @@ func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced
 			}
 			val, used = args[1], 2
 		}
+		if _, known := val.lit(); !known && (val.splits || val.braces || w.fills) {
+			j.raise(Deny, c.node, "which command %s starts is only known at run time: its option %s has a value that may hold more", c.name, shorten(name))
+			return 0, "", false
+		}
 		switch {
 		case isWord(w.code, name):
 			j.shellCode(c, val, true)
 			return used, "", true
 		case isWord(w.writes, name):
 			j.writes(val, c.node, c.name)
-		case w.fills && (name == "I" || name == "replace"):
+		case isWord(w.reads, name):
+			j.reads(val, c.node)
+		case w.fills && name == "I":
 			replaced = val.text
 		}
 	}

@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // changesFolder judges cd and pushd.
@@ -114,8 +116,8 @@ func namesVariables(values string, denied string) rule {
 				continue
 			}
 			if c.name == "wait" {
-				if a.mayBeOption() && a.splits {
-					j.raise(Deny, c.node, "an option of wait is only known at run time: quote it")
+				if !known && !j.isCounted(a) {
+					j.raise(Deny, c.node, "an argument of wait may turn out to be an option: use $!, or a variable that is assigned nothing else")
 				}
 				continue
 			}
@@ -162,9 +164,11 @@ func tests(j *judge, c call) {
 	for i, a := range c.args {
 		open := a.mayBeOption() || strings.HasPrefix(a.text, "-") && a.isDynamic() // it may be -v
 		switch {
+		case a.braces && !a.splits:
+			j.raise(Deny, c.node, "the arguments of %s come out of braces: write them out", c.name)
 		case i > 0 && c.args[i-1].is("-v") || i > 0 && c.args[i-1].is("-R"):
 			j.variableName(a, c.node, c.name)
-		case a.splits && !strings.Contains(a.text, markName) && !j.isCounted(a):
+		case a.splits && a.mayBe("-v -R") && !j.isCounted(a):
 			j.raise(Admin, c.node, "an argument of %s may turn out to be several: quote it", c.name)
 		case open && i+1 < len(c.args) && (c.args[i+1].isDynamic() || strings.Contains(c.args[i+1].text, "[")):
 			j.raise(Deny, c.node, "%s may evaluate what follows a text that is only known at run time: put an operator between them", c.name)
@@ -176,7 +180,7 @@ func tests(j *judge, c call) {
 	}
 }
 
-// isCounted reports whether an argument can only be a number.
+// isCounted reports whether an argument can only become numbers.
 func (j *judge) isCounted(a arg) bool {
 	if a.node == nil || len(a.node.Parts) != 1 {
 		return false
@@ -185,8 +189,14 @@ func (j *judge) isCounted(a arg) bool {
 		return true
 	}
 	p := a.node.Parts[0]
-	e, ok := textOf(p)
-	return ok && j.facts.isNumber(e) && j.facts.numbers[e]
+	if q, ok := p.(*syntax.DblQuoted); ok && !q.Dollar && len(q.Parts) == 1 {
+		p = q.Parts[0]
+	}
+	name, ok := textOf(p)
+	if e, isParam := p.(*syntax.ParamExp); !ok && isParam && e.Index != nil && !e.Excl && e.Slice == nil && e.Repl == nil && e.Exp == nil && e.Param != nil {
+		name, ok = e.Param.Value, true
+	}
+	return ok && j.facts.isNumber(name) && j.facts.numbers[name]
 }
 
 // sendsSignal judges kill.

@@ -60,6 +60,7 @@ func (k *facts) collectAssign(a *syntax.Assign) {
 		k.texts[name] = k.texts[name] || !isNumeric(a.Value)
 	}
 	if a.Array != nil {
+		k.numbers[name] = true
 		for _, e := range a.Array.Elems {
 			if e.Value != nil && !isNumeric(e.Value) {
 				k.texts[name] = true
@@ -230,12 +231,23 @@ func (j *judge) numberPart(p syntax.WordPart, in syntax.Node) {
 		if isNumericPart(p) {
 			return
 		}
-		if p.Param != nil && !p.Excl && p.Repl == nil && p.Slice == nil && (p.Exp == nil || p.Exp.Op != syntax.OtherParamOps && isNumeric(p.Exp.Word)) {
+		if p.Param != nil && !p.Excl && p.Repl == nil && p.Slice == nil && (p.Exp == nil || isChoice(p.Exp.Op) && isNumeric(p.Exp.Word)) {
 			j.numberName(p.Param.Value, in)
 			return
 		}
 	}
 	j.raise(Deny, in, "arithmetic runs the commands in a text that is only known at run time: use a variable that is assigned nothing but numbers")
+}
+
+// isChoice reports whether an operator leaves the text of a variable as it is, or takes the
+// word behind it. Others make new texts: 0xa without its 0 is the name of a variable.
+func isChoice(op syntax.ParExpOperator) bool {
+	switch op {
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull,
+		syntax.ErrorUnset, syntax.ErrorUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		return true
+	}
+	return false
 }
 
 // numberName judges a variable that is evaluated.

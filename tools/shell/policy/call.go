@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"parley/tools/trusted"
 )
 
 // call is one simple command, as its program gets it.
@@ -100,7 +102,7 @@ type looker struct {
 	skip    int    // leading operands that are no paths, such as a pattern
 	unless  string // options that give what skip passes over, with spaces between
 	no      bool   // no operand is a path
-	writeAt int    // the operand of this number, from 1, is written
+	writeAt int    // the operand of this number, from 1, and those behind it are written
 	alone   bool   // an operand needs a person
 }
 
@@ -110,6 +112,7 @@ func looks(ls ...looker) rule {
 	if len(ls) > 0 {
 		l = ls[0]
 	}
+	l.writes = l.writeAt > 0
 	return func(j *judge, c call) {
 		p := j.options(c, l.options)
 		if p.changes {
@@ -127,7 +130,7 @@ func looks(ls ...looker) rule {
 		for i, a := range p.operands {
 			switch {
 			case l.no || i < skip:
-			case l.writeAt > 0 && (i+1 == l.writeAt || a.splits && i < l.writeAt):
+			case l.writeAt > 0 && (i+1 >= l.writeAt || a.splits):
 				j.writes(a, c.node, c.name)
 			case p.changes:
 				j.writes(a, c.node, c.name)
@@ -142,8 +145,7 @@ func looks(ls ...looker) rule {
 type changer struct {
 	options
 	last  bool // only the last operand is written, unless an option says where to
-	skip  int  // leading operands that are no paths
-	reads bool // the operands are read; what is written is said by options or is in the folder
+	parts bool // the names of what is written only begin as the operands do
 }
 
 // changes returns the rule of a command that changes files.
@@ -152,20 +154,49 @@ func changes(cs ...changer) rule {
 	if len(cs) > 0 {
 		ch = cs[0]
 	}
+	ch.writes = true
 	return func(j *judge, c call) {
 		p := j.options(c, ch.options)
 		j.raise(Write, c.node, "%s changes files", c.name)
 		elsewhere := p.given["t"] || p.given["target-directory"]
+		folder := elsewhere || len(p.operands) > 2 || len(p.operands) == 2 && isFolder(p.operands[1].text)
 		for i, a := range p.operands {
 			switch {
-			case i < ch.skip:
-			case ch.reads, ch.last && (elsewhere || i < len(p.operands)-1):
+			case ch.last && (elsewhere || i < len(p.operands)-1):
 				j.reads(a, c.node)
-			default:
+				if folder {
+					j.keepsName(c, a)
+				}
+			case ch.parts:
+				a.text += markName
 				j.writes(a, c.node, c.name)
+			default:
+				j.replaces(c, a)
 			}
 		}
 	}
+}
+
+// isFolder reports whether a path says that it is a folder.
+func isFolder(text string) bool {
+	return strings.HasSuffix(text, "/") || isWord(". ..", path.Base(text))
+}
+
+// keepsName judges a file that is copied into a folder, where it has the same name.
+func (j *judge) keepsName(c call, a arg) {
+	if name := path.Base(a.text); trusted.Includes(name, j.policy.config.Trusted) {
+		j.raise(Admin, c.node, "%s may make another %s, which other programs trust later", c.name, show(name))
+	}
+}
+
+// replaces judges a path at which a command makes, changes or takes away a file. Even a
+// device that anything may be written to is no such place.
+func (j *judge) replaces(c call, a arg) {
+	if isWithin("/dev", path.Clean(a.text)) {
+		j.raise(Deny, c.node, "%s is a device: %s is not given one", show(a.text), c.name)
+		return
+	}
+	j.writes(a, c.node, c.name)
 }
 
 // operators returns the rule of a command that the operator added: r, and a person where

@@ -20,6 +20,7 @@ type options struct {
 	values  string // letters whose value may be the next argument
 	longs   string // names whose value may be the next argument, with spaces between
 	effects map[string]effect
+	writes  bool // operands are written, so what splits may not bring one
 }
 
 // dangerous reports whether an option that nobody sees could do harm; pattern says that it
@@ -81,6 +82,7 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 		val := arg{text: value, splits: a.splits, braces: a.braces, node: a.node}
 		if takes && next != nil {
 			val, has = *next, true
+			j.wholeValue(c, o, val)
 		}
 		j.effect(c, "--"+full, e, val, has, p)
 		return takes
@@ -94,6 +96,7 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 		own := has
 		if takes && !has && next != nil {
 			val, has = *next, true
+			j.wholeValue(c, o, val)
 		}
 		j.effect(c, "-"+letter, e, val, takes && has || e != 0, p)
 		if takes {
@@ -103,16 +106,34 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 	return false
 }
 
+// wholeValue judges a value that stands behind its option: what follows in the same word
+// would be options and operands.
+func (j *judge) wholeValue(c call, o options, value arg) {
+	if value.splits && (o.writes || o.dangerous(false)) {
+		j.raise(Admin, c.node, "the value of an option of %s may turn out to be several arguments: quote it", c.name)
+	}
+}
+
 // find returns the effect of a long option that may be abbreviated: of several that it may
 // be, the first that has one.
 func (o options) find(name string) (effect, string) {
 	if e, ok := o.effects[name]; ok {
 		return e, name
 	}
+	if isWord(o.longs, name) {
+		return 0, name
+	}
 	best, full := effect(0), name
 	for long, e := range o.effects {
 		if len(long) > 1 && name != "" && strings.HasPrefix(long, name) && (best == 0 || e < best) {
 			best, full = e, long
+		}
+	}
+	if best == 0 && name != "" {
+		for long := range strings.FieldsSeq(o.longs) {
+			if strings.HasPrefix(long, name) {
+				full = long
+			}
 		}
 	}
 	return best, full
@@ -144,5 +165,5 @@ func (j *judge) effect(c call, option string, e effect, value arg, has bool, p *
 
 // isWord reports whether list, with spaces between, holds a word.
 func isWord(list, word string) bool {
-	return word != "" && strings.Contains(" "+list+" ", " "+word+" ")
+	return word != "" && !strings.Contains(word, " ") && strings.Contains(" "+list+" ", " "+word+" ")
 }

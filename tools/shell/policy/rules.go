@@ -111,14 +111,18 @@ func (r *rules) addChanging() {
 	r.add("touch", changes(changer{options: options{values: "drt", longs: "date reference time", effects: map[string]effect{"r": readsOne, "reference": readsOne, "t": ignores, "d": ignores}}}))
 	r.add("mkdir mkfifo", withMode(changer{}))
 	r.add("cp", changes(changer{last: true, options: options{values: "tS", longs: "target-directory suffix", effects: map[string]effect{"t": writesOne, "target-directory": writesOne, "S": asks, "suffix": asks}}}))
-	r.add("install", withMode(changer{last: true, options: options{effects: map[string]effect{"strip-program": runs, "o": asks, "g": asks, "owner": asks, "group": asks, "d": asks, "directory": asks}}}))
+	r.add("install", withMode(changer{last: true, options: options{values: "tSog", longs: "target-directory suffix owner group", effects: map[string]effect{
+		"t": writesOne, "target-directory": writesOne, "S": asks, "suffix": asks,
+		"strip-program": runs, "o": asks, "g": asks, "owner": asks, "group": asks, "d": asks, "directory": asks,
+	}}}))
 	r.add("mv ln link", changes(changer{options: options{values: "tS", longs: "target-directory suffix", effects: map[string]effect{"t": writesOne, "target-directory": writesOne, "S": asks, "suffix": asks}}}))
 	r.add("tee", tees)
 	r.add("truncate", changes(changer{options: options{values: "sr", longs: "size reference", effects: map[string]effect{"r": readsOne, "reference": readsOne}}}))
 	r.add("gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd dos2unix unix2dos", changes(changer{options: options{values: "S", effects: map[string]effect{
 		"S": asks, "suffix": asks, "o": asks, "files": asks, "files0": asks, "output-dir-flat": asks, "output-dir-mirror": asks,
 	}}}))
-	r.add("split csplit", changes(changer{options: options{values: "abClnt", effects: map[string]effect{"filter": runs, "f": writesOne, "prefix": writesOne}}}))
+	r.add("split", changes(changer{parts: true, options: options{values: "abClnt", effects: map[string]effect{"filter": runs, "additional-suffix": asks}}}))
+	r.add("csplit", changes(changer{options: options{values: "fbn", longs: "prefix suffix-format", effects: map[string]effect{"f": asks, "prefix": asks, "b": asks, "suffix-format": asks}}}))
 	r.add("mktemp", changes(changer{options: options{values: "p", longs: "suffix", effects: map[string]effect{"p": writesOne, "tmpdir": writesOne}}}))
 	r.add("zip", changes(changer{options: options{values: "xib", effects: map[string]effect{"T": runs, "unzip-command": runs, "m": asks, "move": asks, "test": asks, "b": writesOne, "O": asks, "out": asks}}}))
 	r.add("unzip", unzips)

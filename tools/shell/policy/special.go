@@ -28,7 +28,7 @@ func withMode(ch changer) rule {
 	if ch.effects == nil {
 		ch.effects = map[string]effect{}
 	}
-	ch.values += "mZ"
+	ch.values += "m"
 	ch.longs += " mode"
 	ch.effects["m"], ch.effects["mode"] = ignores, ignores
 	inner := changes(ch)

@@ -29,8 +29,8 @@ options:
 			}
 			continue
 		case strings.HasPrefix(c.args[i].text, "-F") || strings.HasPrefix(c.args[i].text, "-v"):
-			if c.args[i].splits {
-				j.raise(Deny, c.node, "what %s runs is only known at run time: quote it", c.name)
+			if c.args[i].splits || strings.Trim(c.args[i].text[2:], marks) == "" { // empty, it takes the next argument
+				j.raise(Deny, c.node, "what %s runs is only known at run time: put a space behind %s", c.name, c.args[i].text[:2])
 			}
 			continue
 		case known && isWord("--posix --traditional --re-interval --version -V", text):

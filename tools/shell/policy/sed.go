@@ -15,7 +15,7 @@ func seds(j *judge, c call) {
 		case a.is("--"):
 			operands = append(operands, args[i+1:]...)
 			i = len(args)
-		case a.mayBeOption() && a.splits:
+		case a.mayBeOption() && (len(operands) > 0 || len(scripts) > 0 || a.splits):
 			j.raise(Admin, c.node, "an argument of sed may turn out to be an option: put -- or ./ before it")
 			operands = append(operands, a)
 		case !strings.HasPrefix(a.text, "-") || a.is("-"):
@@ -29,8 +29,11 @@ func seds(j *judge, c call) {
 		case text == "--expression" && i+1 < len(args):
 			i++
 			scripts = append(scripts, args[i])
-		case text == "--in-place" || strings.HasPrefix(text, "--in-place="):
+		case text == "--in-place":
 			inPlace = true
+		case strings.HasPrefix(text, "--in-place="):
+			inPlace = true
+			j.sedBackup(c, strings.TrimPrefix(text, "--in-place="))
 		case strings.HasPrefix(text, "--"):
 			j.raise(Admin, c.node, "the option %s of sed needs a person", shorten(text))
 		default:
@@ -40,6 +43,7 @@ func seds(j *judge, c call) {
 				case 'n', 'r', 'E', 's', 'u', 'z':
 				case 'i':
 					inPlace = true
+					j.sedBackup(c, text[k+1:])
 					break letters
 				case 'e':
 					script := arg{text: text[k+1:]}
@@ -77,6 +81,14 @@ func seds(j *judge, c call) {
 		} else {
 			j.reads(a, c.node)
 		}
+	}
+}
+
+// sedBackup judges the suffix of the copies that sed -i keeps. With a suffix of c, that of
+// .bashr is .bashrc; with a * or a slash, it may be any file.
+func (j *judge) sedBackup(c call, suffix string) {
+	if !isWord(".bak .orig .old .backup .tmp ~", suffix) && suffix != "" {
+		j.raise(Admin, c.node, "sed -i keeps copies with the ending %s, which could be other files: use .bak", shorten(suffix))
 	}
 }
 
@@ -155,14 +167,17 @@ func (p *sedReader) address() bool {
 	}
 }
 
-// until passes over the text up to a sign that is not escaped, and over the sign.
+// until passes over the text up to a sign that is not escaped, and over the sign. The text
+// ends before a line does.
 func (p *sedReader) until(sign byte) bool {
 	for i := 0; i < len(p.s); i++ {
 		switch p.s[i] {
 		case '\\':
 			i++
-		case '[', '\n':
-			if p.s[i] == '[' && !p.plainClass(i, sign) {
+		case '\n':
+			return false
+		case '[':
+			if !p.plainClass(i, sign) {
 				return false
 			}
 		case sign:
@@ -177,6 +192,9 @@ func (p *sedReader) until(sign byte) bool {
 // matter how sed reads the sign in it.
 func (p *sedReader) plainClass(i int, sign byte) bool {
 	end := strings.IndexByte(p.s[i+1:], ']')
+	if end == 0 || end == 1 && p.s[i+1] == '^' {
+		end = -1 // it is one of the class
+	}
 	next := strings.IndexByte(p.s[i+1:], sign)
 	return next < 0 || end >= 0 && end < next
 }

@@ -45,13 +45,17 @@ var gitRuns = map[string]effect{
 
 func (j *judge) gitCommand(c call, command string, args []arg) {
 	inner := call{name: "git " + command, args: args, node: c.node}
-	looking := options{effects: gitRuns, values: "m"}
+	looking := options{effects: gitRuns, longs: "output"}
+	changing := options{effects: gitRuns, longs: "output", writes: true}
+	if isWord("commit tag merge notes stash", command) { // elsewhere -m takes no value
+		changing.values = "m"
+	}
 	switch command {
 	case "status", "diff", "log", "show", "blame", "annotate", "shortlog", "describe", "rev-parse", "rev-list", "ls-files", "ls-tree", "cat-file", "name-rev",
 		"merge-base", "show-ref", "for-each-ref", "show-branch", "whatchanged", "diff-tree", "diff-index", "diff-files", "count-objects", "check-ignore", "cherry",
 		"range-diff", "var", "version", "help", "verify-commit", "verify-tag", "reflog":
 		if command == "diff" || command == "log" || command == "show" {
-			narrow := options{effects: map[string]effect{}, values: "LSGOU"}
+			narrow := options{effects: map[string]effect{}, values: "LSGOU", longs: "output"}
 			for k, e := range gitRuns {
 				if k != "O" {
 					narrow.effects[k] = e
@@ -66,14 +70,14 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 	case "grep":
 		j.gitOperands(inner, looking, Read)
 	case "branch", "tag", "remote", "stash", "worktree", "notes":
-		verdict := Write
-		if isGitListing(command, args) {
-			verdict = Read
+		switch {
+		case isGitListing(command, args):
+			j.gitOperands(inner, looking, Read)
+		case command == "remote":
+			j.gitOperands(inner, looking, Admin)
+		default:
+			j.gitOperands(inner, changing, Write)
 		}
-		if command == "remote" && verdict != Read {
-			verdict = Admin
-		}
-		j.gitOperands(inner, looking, verdict)
 	case "config":
 		verdict := Admin
 		if len(args) > 0 && (args[0].is("--get") || args[0].is("--list") || args[0].is("-l") || args[0].is("--get-all") || args[0].is("get") || args[0].is("list")) {
@@ -81,14 +85,21 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 		}
 		j.gitOperands(inner, looking, verdict)
 	case "mv":
-		j.gitOperands(inner, looking, Write)
+		j.gitOperands(inner, changing, Write)
 		for _, a := range args {
 			if !strings.HasPrefix(a.text, "-") {
 				j.writes(a, c.node, "git mv")
 			}
 		}
-	case "add", "commit", "checkout", "switch", "restore", "merge", "reset", "revert", "cherry-pick", "init":
-		j.gitOperands(inner, looking, Write)
+	case "checkout", "restore":
+		j.gitOperands(inner, changing, Write)
+		for _, a := range args {
+			if w := j.locate(a.text); w.root != "" && isTrusted(w, j.policy.config.Trusted) {
+				j.raise(Admin, c.node, "git %s writes %s, which other programs trust later", command, show(a.text))
+			}
+		}
+	case "add", "commit", "switch", "merge", "reset", "revert", "cherry-pick", "init":
+		j.gitOperands(inner, changing, Write)
 	case "rebase":
 		rebase := options{effects: map[string]effect{"x": runs, "exec": runs, "i": asks, "interactive": asks}}
 		j.gitOperands(inner, rebase, Write)
@@ -151,7 +162,7 @@ func isGitListing(command string, args []arg) bool {
 	case "tag":
 		return len(args) == 1 && isWord("-l --list", text)
 	case "remote":
-		return isWord("-v --verbose show get-url", text)
+		return len(args) == 1 && isWord("-v --verbose show", text) || text == "get-url"
 	}
 	return isWord("list show", text)
 }

@@ -168,6 +168,15 @@ func (b bash) judge(in input, c tools.Call) policy.Judgement {
 	})
 }
 
+// tame is what keeps git to what the policy has judged. git takes any folder that is laid
+// out as a bare repository for one, and runs the programs that its file "config" names, at
+// the first git status. Where a message is missing it starts an editor, which would take
+// commands from the script's input. What the agent's own variables say comes behind it.
+var tame = []string{
+	"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.bareRepository", "GIT_CONFIG_VALUE_0=explicit",
+	"GIT_EDITOR=false", "GIT_TERMINAL_PROMPT=0",
+}
+
 // run runs the reprint of a script. (F21, S6.5)
 func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, error) {
 	j := b.judge(in, c)
@@ -180,7 +189,7 @@ func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, er
 		Dir:       c.Dir,
 		Workspace: c.Workspace,
 		ReadOnly:  slices.Clone(b.o.ReadOnly),
-		Env:       slices.Clone(c.Env),
+		Env:       slices.Concat(tame, c.Env),
 		Stdin:     strings.NewReader(""),
 		Stdout:    out,
 		Stderr:    errs,

@@ -164,11 +164,27 @@ func TestRunRunsTheReprint(t *testing.T) {
 	if d := cmp.Diff([]string{"bash", "--noprofile", "--norc", "-c", "ls 'a b' | wc -l\n\necho done"}, got.Args); d != "" {
 		t.Errorf("arguments: -want +got\n%s", d)
 	}
-	if got.Workspace != "/state/ws" || got.Dir != "sub" || !slices.Equal(got.Env, c.Env) || !slices.Equal(got.ReadOnly, []string{"/opt/tools"}) {
+	if got.Workspace != "/state/ws" || got.Dir != "sub" || got.Env[len(got.Env)-1] != "lang=de" || !slices.Equal(got.ReadOnly, []string{"/opt/tools"}) {
 		t.Errorf("it ran as %+v", got)
 	}
 	if in, err := io.ReadAll(got.Stdin); err != nil || len(in) > 0 {
 		t.Errorf("its input is %q, %v", in, err)
+	}
+}
+
+// A folder that a script has laid out as a bare repository names programs in a file that
+// nothing else trusts, and an editor would read what a script pipes to git.
+func TestRunKeepsGitFromWhatAScriptMade(t *testing.T) {
+	t.Parallel()
+	tool := mustNew(t, shell.Options{Runner: hostRunner{t}})
+	c := callOf(t, "printenv GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_EDITOR GIT_TERMINAL_PROMPT")
+	c.Workspace, c.Env = t.TempDir(), []string{"GIT_TERMINAL_PROMPT=1"}
+	got, err := tool.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "1\nsafe.bareRepository\nexplicit\nfalse\n1\n"; !strings.Contains(got.Content, want) {
+		t.Errorf("%q, want %q", got.Content, want)
 	}
 }
 

@@ -104,6 +104,7 @@ type looker struct {
 	no      bool   // no operand is a path
 	writeAt int    // the operand of this number, from 1, and those behind it are written
 	alone   bool   // an operand needs a person
+	sets    bool   // an operand without a + needs a person
 }
 
 // looks returns the rule of a command that only looks.
@@ -120,6 +121,9 @@ func looks(ls ...looker) rule {
 		}
 		if l.alone && len(p.operands) > 0 {
 			j.raise(Admin, c.node, "%s with an argument needs a person", c.name)
+		}
+		if l.sets && slices.ContainsFunc(p.operands, func(a arg) bool { return !strings.HasPrefix(a.text, "+") }) {
+			j.raise(Admin, c.node, "%s with an argument that does not begin with + sets it", c.name)
 		}
 		skip := l.skip
 		for o := range strings.FieldsSeq(l.unless) {

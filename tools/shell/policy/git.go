@@ -55,7 +55,7 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 		"merge-base", "show-ref", "for-each-ref", "show-branch", "whatchanged", "diff-tree", "diff-index", "diff-files", "count-objects", "check-ignore", "cherry",
 		"range-diff", "var", "version", "help", "verify-commit", "verify-tag", "reflog":
 		if command == "diff" || command == "log" || command == "show" {
-			narrow := options{effects: map[string]effect{}, values: "LSGOU", longs: "output"}
+			narrow := options{effects: map[string]effect{}, values: "LSGO", joined: "U", longs: "output"}
 			for k, e := range gitRuns {
 				if k != "O" {
 					narrow.effects[k] = e

@@ -18,9 +18,36 @@ const (
 // a name behind two.
 type options struct {
 	values  string // letters whose value may be the next argument
+	joined  string // letters whose value, if there is one, is the rest of the word
 	longs   string // names whose value may be the next argument, with spaces between
 	effects map[string]effect
 	writes  bool // operands are written, so what splits may not bring one
+
+	// A command that does not read its options as getopt does is given these as they are
+	// spelled, and a person decides about others: options, and options with a value behind
+	// them.
+	only, onlyValues string
+}
+
+// exact judges an option of a command that has only. It reports whether next is its value.
+func (j *judge) exact(c call, o options, a arg, next *arg) bool {
+	text, known := a.lit()
+	switch {
+	case known && isWord(o.onlyValues, text):
+		if next != nil && next.splits {
+			j.raise(Admin, c.node, "the value of an option of %s may turn out to be several arguments: quote it", c.name)
+		}
+		return true
+	case known && isWord(o.only, text):
+	default:
+		for name, e := range o.effects {
+			if e == runs && strings.HasPrefix(strings.TrimLeft(a.text, "-"), name) {
+				j.raise(Deny, c.node, "%s %s runs another program: it is always denied", c.name, show(a.text))
+			}
+		}
+		j.raise(Admin, c.node, "the option %s of %s needs a person", show(a.text), c.name)
+	}
+	return false
 }
 
 // dangerous reports whether an option that nobody sees could do harm; pattern says that it
@@ -51,7 +78,7 @@ func (j *judge) options(c call, o options) parsed {
 			p.operands = append(p.operands, args[i+1:]...)
 			return p
 		}
-		if a.mayBeOption() && o.dangerous(a.isPattern()) {
+		if a.mayBeOption() && (o.only != "" || o.dangerous(a.isPattern())) {
 			j.raise(Admin, c.node, "an argument of %s may turn out to be an option: put -- or ./ before it", c.name)
 		}
 		if !strings.HasPrefix(a.text, "-") || a.is("-") {
@@ -62,7 +89,13 @@ func (j *judge) options(c call, o options) parsed {
 		if i+1 < len(args) {
 			next = &args[i+1]
 		}
-		if j.option(c, o, a, next, &p) {
+		var takes bool
+		if o.only != "" {
+			takes = j.exact(c, o, a, next)
+		} else {
+			takes = j.option(c, o, a, next, &p)
+		}
+		if takes {
 			i++
 		}
 	}
@@ -90,6 +123,9 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 	for i := 1; i < len(a.text); i++ {
 		letter := a.text[i : i+1]
 		p.given[letter] = true
+		if strings.Contains(o.joined, letter) {
+			return false
+		}
 		e := o.effects[letter]
 		takes := strings.Contains(o.values, letter)
 		val, has := arg{text: a.text[i+1:], splits: a.splits, braces: a.braces, node: a.node}, i+1 < len(a.text)

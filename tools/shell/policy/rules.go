@@ -74,7 +74,7 @@ func (r *rules) add(names string, f rule) {
 func (r *rules) addLooking() {
 	r.add("ls dir vdir cat head tac rev nl paste join comm fold fmt expand unexpand column pr od hexdump strings stat du df "+
 		"basename dirname realpath readlink md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum cmp diff base64 base32 wc cut "+
-		"tsort numfmt zcat bzcat xzcat zstdcat look", looks())
+		"tsort numfmt zcat bzcat xzcat look", looks())
 	r.add("tail", looks(looker{options: options{values: "nc"}}))
 	r.add("seq sleep expr factor id whoami groups uname arch uptime free ps pgrep nproc tty locale getconf lscpu lsblk cal which whereis printenv true false yes "+
 		"pwd times dirs help type logname users who w vmstat", looks(looker{no: true}))
@@ -94,13 +94,15 @@ func (r *rules) addLooking() {
 		"o": writesOne, "output": writesOne, "compress-program": runs, "T": writesOne, "temporary-directory": writesOne, "files0-from": readsOne, "t": ignores, "k": ignores,
 	}}}))
 	r.add("uniq", looks(looker{writeAt: 2, options: options{values: "fsw", longs: "skip-fields skip-chars check-chars"}}))
-	r.add("xxd", looks(looker{writeAt: 2, options: options{values: "cglosRn"}}))
+	r.add("xxd", looks(looker{writeAt: 2, options: options{only: "-a -b -C -d -e -E -i -p -ps -r -u -v", onlyValues: "-c -g -l -o -s"}}))
+	r.add("zstdcat", looks(looker{options: options{only: "-q -v -f"}}))
 	r.add("shuf", looks(looker{options: options{values: "ino", longs: "output", effects: map[string]effect{"o": writesOne, "output": writesOne, "e": ignores, "random-source": readsOne}}}))
 	r.add("iconv", looks(looker{options: options{values: "fto", longs: "output from-code to-code", effects: map[string]effect{"o": writesOne, "output": writesOne}}}))
-	r.add("tree", looks(looker{options: options{values: "LPIoH", effects: map[string]effect{"o": writesOne, "R": asks, "P": ignores, "I": ignores}}}))
-	r.add("diff3 sdiff", looks(looker{options: options{values: "o", longs: "output diff-program", effects: map[string]effect{"diff-program": runs, "o": writesOne, "output": writesOne}}}))
+	r.add("tree", looks(looker{options: options{only: "-a -d -f -i -s -h -t -r -C -n -D -p -F -A -S -J -X --noreport --dirsfirst --gitignore --prune", onlyValues: "-L -P -I"}}))
+	r.add("diff3", looks(looker{options: options{effects: map[string]effect{"diff-program": runs}}}))
+	r.add("sdiff", looks(looker{options: options{values: "o", longs: "output diff-program", effects: map[string]effect{"diff-program": runs, "o": asks, "output": asks}}})) // it starts an editor
 	r.add("file", looks(looker{options: options{values: "mfFP", effects: map[string]effect{"C": asks, "compile": asks, "m": asks, "magic-file": asks}}}))
-	r.add("date", looks(looker{no: true, options: options{values: "dfrs", longs: "date file reference set", effects: map[string]effect{"s": asks, "set": asks, "f": readsOne, "file": readsOne, "r": readsOne, "reference": readsOne, "d": ignores}}}))
+	r.add("date", looks(looker{no: true, sets: true, options: options{values: "dfrs", joined: "I", longs: "date file reference set", effects: map[string]effect{"s": asks, "set": asks, "f": readsOne, "file": readsOne, "r": readsOne, "reference": readsOne, "d": ignores}}}))
 	r.add("bc", looks())
 	r.add("more less", pages)
 	r.add("gofmt", looks(looker{options: options{effects: map[string]effect{"w": changing, "cpuprofile": asks, "c": asks}}}))
@@ -119,14 +121,17 @@ func (r *rules) addChanging() {
 	r.add("tee", tees)
 	r.add("truncate", changes(changer{options: options{values: "sr", longs: "size reference", effects: map[string]effect{"r": readsOne, "reference": readsOne}}}))
 	r.add("gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd dos2unix unix2dos", changes(changer{options: options{values: "S", effects: map[string]effect{
-		"S": asks, "suffix": asks, "o": asks, "files": asks, "files0": asks, "output-dir-flat": asks, "output-dir-mirror": asks,
+		"S": asks, "suffix": asks, "o": asks, "files": asks, "files0": asks, "filelist": asks, "trace": asks, "output-dir-flat": asks, "output-dir-mirror": asks,
 	}}}))
 	r.add("split", changes(changer{parts: true, options: options{values: "abClnt", effects: map[string]effect{"filter": runs, "additional-suffix": asks}}}))
 	r.add("csplit", changes(changer{options: options{values: "fbn", longs: "prefix suffix-format", effects: map[string]effect{"f": asks, "prefix": asks, "b": asks, "suffix-format": asks}}}))
 	r.add("mktemp", changes(changer{options: options{values: "p", longs: "suffix", effects: map[string]effect{"p": writesOne, "tmpdir": writesOne}}}))
-	r.add("zip", changes(changer{options: options{values: "xib", effects: map[string]effect{"T": runs, "unzip-command": runs, "m": asks, "move": asks, "test": asks, "b": writesOne, "O": asks, "out": asks}}}))
+	r.add("zip", changes(changer{options: options{
+		effects: map[string]effect{"T": runs, "TT": runs, "unzip-command": runs}, only: "-r -q -qr -rq -rj -9 -r9 -0 -1 -j -y -u -X -D -FS -@", onlyValues: "-x -i",
+	}}))
 	r.add("unzip", unzips)
-	r.add("tar gtar bsdtar", tars)
+	r.add("tar gtar", tars)
+	r.add("bsdtar", startsOthers)
 	r.add("chmod", changesMode)
 	r.add("cc gcc g++ c++ clang clang++", compiles)
 	r.add("pytest ruff mypy tsc eslint prettier", func(j *judge, c call) {

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // pages judges less and more, which start other programs by their options and commands.
 func pages(j *judge, c call) {
@@ -85,32 +88,33 @@ func tars(j *judge, c call) {
 			"remove-files": runs, "recursive-unlink": runs, "unlink-first": asks, "U": asks, "g": asks, "listed-incremental": asks,
 			"L": asks, "T": readsOne, "files-from": readsOne, "exclude": ignores, "X": readsOne, "exclude-from": readsOne,
 			"overwrite": asks, "overwrite-dir": asks, "dereference": asks, "h": asks, "transform": asks, "xform": asks, "s": asks, "preserve-permissions": 0,
-			"delete": asks, "C": ignores, "directory": ignores, "f": ignores, "file": ignores, "warning": 0,
+			"delete": asks, "one-top-level": asks, "volno-file": asks, "backup": asks, "suffix": asks, "C": ignores, "directory": ignores, "f": ignores, "file": ignores, "warning": 0,
 		},
 	}
 	if len(c.args) == 0 {
 		return
 	}
-	old := false
-	if first, known := c.args[0].lit(); known && !strings.HasPrefix(first, "-") {
+	first, known := c.args[0].lit()
+	if known && !strings.HasPrefix(first, "-") {
 		if strings.ContainsAny(first, "IFL") { // the values of old options follow in their order
 			j.raise(Deny, c.node, "%s %s runs another program: it is always denied", c.name, shorten(first))
 			return
 		}
-		c.args = append([]arg{{text: "-" + first, node: c.args[0].node}}, c.args[1:]...)
-		old = strings.Count(strings.Map(valued, first), "v") > 1
+		flags, takes := strings.Map(without, first), strings.Map(valued, first)
+		c.args = append([]arg{{text: "-" + flags + takes, node: c.args[0].node}}, c.args[1:]...)
+		known = len(takes) < 2
 	}
-	if old || c.args[0].isDynamic() {
+	if !known {
 		j.raise(Admin, c.node, "the options of %s are not plain: put a dash before each", c.name)
 	}
 	p := j.options(c, o)
-	creates := isGiven(p, "c r u A create append update concatenate")
-	lists := isGiven(p, "t list") && !creates
+	lists := isGiven(p, "t list") && !isGiven(p, "c r u A x")
+	creates := !lists && !isGiven(p, "x extract get") // by whatever spelling
 	o.effects["f"], o.effects["C"] = readsOne, writesOne
 	if creates {
 		o.effects["f"] = writesOne
 	}
-	if creates || lists {
+	if lists || isGiven(p, "c create") {
 		o.effects["C"] = readsOne
 	}
 	o.effects["file"], o.effects["directory"] = o.effects["f"], o.effects["C"]
@@ -140,13 +144,25 @@ func isGiven(p parsed, names string) bool {
 	return false
 }
 
-// valued maps the letters of tar that take a value to v.
+// valued leaves the letters of tar that take a value, and without the others.
 func valued(r rune) rune {
 	if strings.ContainsRune("fCTXbKNVgH", r) {
-		return 'v'
+		return r
 	}
 	return -1
 }
+
+func without(r rune) rune {
+	if valued(r) == r {
+		return -1
+	}
+	return r
+}
+
+// compilerOption is an option of a compiler that starts no other program and names no file
+// that is written.
+var compilerOption = regexp.MustCompile(`^-([cSEvws]|[ILDUl].*|O[0-3sgz]?|g[0-3]?|ggdb[0-3]?|W[a-z0-9=+-]*|std=[a-z0-9+:]+|m(32|64|arch=[a-z0-9-]+|tune=[a-z0-9-]+)|` +
+	`f(PIC|pic|PIE|pie|no-[a-z-]+|sanitize=[a-z,]+|openmp|wrapv|permissive)|pthread|pipe|pedantic(-errors)?|ansi|shared|static|x|xc|xc\+\+)$`)
 
 // compiles judges the compilers of C.
 func compiles(j *judge, c call) {
@@ -158,14 +174,9 @@ func compiles(j *judge, c call) {
 		case a.is("-o") && i+1 < len(c.args):
 			i++
 			j.writes(c.args[i], c.node, c.name+" -o")
-		case strings.HasPrefix(a.text, "-o"):
-			j.writes(arg{text: a.text[2:], splits: a.splits, node: a.node}, c.node, c.name+" -o")
-		case a.mayBeOption(), strings.HasPrefix(a.text, "-f"), strings.HasPrefix(a.text, "-B"), strings.HasPrefix(a.text, "-X"), strings.HasPrefix(a.text, "-Wl,"),
-			strings.HasPrefix(a.text, "-Wp,"), strings.HasPrefix(a.text, "-Wa,"), strings.HasPrefix(a.text, "-d"), strings.HasPrefix(a.text, "-M"),
-			strings.HasPrefix(a.text, "-s") && !a.is("-s") && !strings.HasPrefix(a.text, "-std="), strings.HasPrefix(a.text, "-c") && !a.is("-c"), strings.HasPrefix(a.text, "-load"), strings.HasPrefix(a.text, "-p") && !isWord("-pthread -pipe -pedantic", a.text),
-			strings.HasPrefix(a.text, "--"), strings.HasPrefix(a.text, "@"):
+		case compilerOption.MatchString(a.text):
+		case a.mayBeOption(), strings.HasPrefix(a.text, "-"), strings.HasPrefix(a.text, "@"):
 			j.raise(Admin, c.node, "%s with %s needs a person", c.name, show(a.text))
-		case strings.HasPrefix(a.text, "-"):
 		default:
 			j.reads(a, c.node)
 		}
@@ -207,9 +218,13 @@ func optionsOrPerson(why string, o options) rule {
 
 // manuals judges man.
 func manuals(j *judge, c call) {
-	j.options(c, options{values: "PHpCLmMSsera", longs: "pager html preprocessor config-file", effects: map[string]effect{
-		"P": runs, "pager": runs, "H": runs, "html": runs, "X": runs, "gxditview": runs, "p": asks, "preprocessor": asks, "C": asks, "config-file": asks, "M": asks, "manpath": asks, "l": asks, "local-file": asks,
-	}})
+	p := j.options(c, options{only: "-a -f -k -w -K -1 -2 -3 -4 -5 -6 -7 -8 -9", effects: map[string]effect{"P": runs, "pag": runs, "H": runs, "ht": runs, "X": runs, "gx": runs}})
+	for _, a := range p.operands {
+		if strings.Contains(a.text, "/") { // it may name its preprocessors
+			j.raise(Admin, c.node, "man with the file %s needs a person", show(a.text))
+			j.mention(a, c.node)
+		}
+	}
 }
 
 // joined judges a command that hands its words to a shell.

@@ -14,6 +14,7 @@ func goes(j *judge, c call) {
 	}
 	for i, a := range c.args[1:] {
 		name, value, has := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a.text, "-"), "-"), "=")
+		name = strings.TrimPrefix(name, "test.")
 		if a.mayBeOption() && !a.isPattern() {
 			j.raise(Admin, c.node, "an argument of go may turn out to be an option: put ./ before it")
 		}
@@ -115,6 +116,12 @@ func packages(j *judge, c call) {
 		if strings.HasPrefix(a.text, "--script-shell") || strings.HasPrefix(a.text, "--node-options") || strings.HasPrefix(a.text, "--shell") {
 			j.raise(Deny, c.node, "%s %s runs another program: it is always denied", c.name, show(a.text))
 		}
+		if a.mayBeOption() {
+			j.raise(Admin, c.node, "an argument of %s may turn out to be an option: put -- before it", c.name)
+		}
+		if a.is("--") {
+			break
+		}
 	}
 	if len(c.args) == 0 {
 		j.raise(Admin, c.node, "%s by itself may fetch code from the network", c.name)
@@ -132,7 +139,11 @@ func packages(j *judge, c call) {
 	switch command {
 	case "test", "run", "run-script", "t":
 		j.workspaceCode(c)
-	case "ls", "list", "version", "--version", "-v":
+	case "ls", "list":
+		if c.name == "yarn" { // which has a script of this name, or none
+			j.workspaceCode(c)
+		}
+	case "--version", "-v":
 	case "exec", "x", "dlx":
 		j.raise(Admin, c.node, "%s %s runs another program", c.name, command)
 		if len(c.args) > 1 {
@@ -149,7 +160,8 @@ func cargos(j *judge, c call) {
 		if a.is("--") {
 			break
 		}
-		if strings.HasPrefix(a.text, "--config") || strings.HasPrefix(a.text, "+") || a.mayBeOption() {
+		name, _, _ := strings.Cut(a.text, "=")
+		if isWord("--config --target-dir --artifact-dir --out-dir --manifest-path --open -C -Z", name) || strings.HasPrefix(a.text, "+") || a.mayBeOption() {
 			j.raise(Admin, c.node, "cargo %s needs a person", show(a.text))
 		}
 	}

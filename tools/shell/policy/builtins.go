@@ -199,17 +199,22 @@ func (j *judge) isCounted(a arg) bool {
 	return ok && j.facts.isNumber(name) && j.facts.numbers[name]
 }
 
-// sendsSignal judges kill.
+// sendsSignal judges kill. Without walls, a process may be anybody's, the gateway's too.
 func sendsSignal(j *judge, c call) {
 	for i, a := range c.args {
 		text, known := a.lit()
 		number := leading(strings.TrimPrefix(text, "-"), len(text), "0123456789")
+		option := strings.HasPrefix(text, "-") || i > 0 && isWord("-s -n", c.args[i-1].text)
 		switch {
 		case isWord("-l -L", text):
 			return
+		case known && !option && strings.ContainsAny(text[:min(1, len(text))], "+ \t0"):
+			j.raise(Deny, c.node, "%s would end more than one process", c.name)
+		case known && !option && number == text && j.policy.config.Exposed:
+			j.raise(Admin, c.node, "%s may end any process of the machine, and there is no sandbox", c.name)
 		case !known && !isLastJob(a):
 			j.raise(Admin, c.node, "which process %s ends is only known at run time", c.name)
-		case text == "1" || text == "0" || strings.HasPrefix(text, "-") && number != "" && i > 0 && !isWord("-s -n", c.args[i-1].text):
+		case text == "1" || strings.HasPrefix(text, "-") && number != "" && i > 0 && !isWord("-s -n", c.args[i-1].text):
 			j.raise(Deny, c.node, "%s would end more than one process", c.name)
 		}
 	}

@@ -23,6 +23,7 @@ func finds(j *judge, c call) {
 		case known && text == "-delete":
 			j.raise(Deny, c.node, "find -delete is always denied: use delete_file")
 		case known && isWord(runs, text):
+			j.facts.moves = j.facts.moves || strings.HasSuffix(text, "dir") // to where a file lies
 			i = j.findRuns(c, i+1)
 		case known && isWord(single, text), known && isWord("( ) ! ,", text), known && strings.HasPrefix(text, "-O") && len(text) == 3:
 			start = start && isWord("-H -L -P", text)
@@ -57,7 +58,7 @@ func (j *judge) findRuns(c call, i int) int {
 	var inner []arg
 	for ; i < len(c.args) && !c.args[i].is(";"); i++ {
 		a := c.args[i]
-		if a.is("+") && len(inner) > 0 && strings.Contains(inner[len(inner)-1].text, markAny) {
+		if a.is("+") && c.args[i-1].is("{}") && len(inner) > 0 {
 			break
 		}
 		if a.splits || strings.Trim(a.text, marks) == "" { // it may be the sign that ends the command

@@ -58,6 +58,12 @@ func (j *judge) locate(text string) where {
 	return w
 }
 
+// isPublic reports whether a path leads to what every machine has. One that climbs out of
+// what a pattern matches, such as /usr/*/../../etc, may lead anywhere.
+func (w where) isPublic() bool {
+	return !w.unknown && (isWithinAny(publicPaths, w.abs) || strings.HasPrefix(w.abs, "/dev/fd/"))
+}
+
 func isWithin(dir, abs string) bool {
 	return abs == dir || strings.HasPrefix(abs, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -94,7 +100,7 @@ func (j *judge) secret(a arg, w where, part syntax.Node) bool {
 	switch {
 	case isNetwork(begin, strings.Contains(w.abs, markAny)):
 		j.raise(Deny, part, "bash makes a network connection of %s", show(a.text))
-	case isWithinAny(publicPaths, w.abs), strings.HasPrefix(w.abs, "/dev/fd/"):
+	case w.isPublic():
 		return false
 	case isWithin("/dev", w.abs):
 		j.raise(Deny, part, "%s is a device: it is out of reach", show(a.text))
@@ -151,10 +157,10 @@ func (j *judge) mention(a arg, part syntax.Node) {
 // reads judges a path that is read.
 func (j *judge) reads(a arg, part syntax.Node) {
 	w := j.locate(a.text)
-	if j.secret(a, w, part) || w.root != "" || isWithinAny(publicPaths, w.abs) || strings.HasPrefix(w.abs, "/dev/fd/") {
+	if j.secret(a, w, part) || w.root != "" || w.isPublic() {
 		return
 	}
-	if strings.HasPrefix(w.abs, markAny) { // nothing is known: what is read stays inside the walls
+	if strings.HasPrefix(w.abs, markAny) && !j.policy.config.Exposed { // nothing is known: what is read stays inside the walls
 		return
 	}
 	j.raise(Admin, part, "%s lies outside the workspace", show(a.text))

@@ -70,6 +70,7 @@ func TestConfig(t *testing.T) {
 		}},
 		{"without a sandbox", policy.Config{Exposed: true}, map[string]string{
 			"go test ./...": "admin", "python3 x.py": "admin", "make": "admin", "npm test": "admin", "node x.js": "admin", "cargo build": "admin", "pytest": "admin", "ls": "read", "touch x": "write",
+			"yarn list": "admin", "npm ls": "read", "npm version patch": "admin", "kill 4711": "admin", "kill $!": "write", "kill %1": "write", "x=/etc; cat $x/shadow": "admin", "cat \"$x\"": "admin", "cat *": "read",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -171,12 +172,19 @@ func TestJudgePlace(t *testing.T) {
 		{"/workspace/sub", "echo x > /tmp/agent/a", "write"},
 		{"/workspace/sub", "echo x > /tmp/agents", "admin"},
 		{"/workspace/sub", "cd /workspace; cat ../a", "admin"},
+		{"/workspace/sub", "find /workspace -name a -execdir cat ../a \\;", "admin"},
+		{"/workspace/sub", "find /workspace -name a -exec cat ../a \\;", "read"},
 		{"/workspace/sub", "cd /workspace; echo x > ../a", "admin"},
 		{"/etc", "cat passwd", "deny"},
 		{"/etc", "echo x > motd", "admin"},
 	} {
 		if got := p.Judge(c.script, policy.Place{Dir: c.dir, Roots: sandboxed.Roots}); got.Verdict.String() != c.want {
 			t.Errorf("in %s, %q: %s, want %s (%s)", c.dir, c.script, got.Verdict, c.want, got)
+		}
+	}
+	for script, want := range map[string]policy.Verdict{"mktemp": policy.Write, "mktemp -d": policy.Write, "mktemp x.XXX": policy.Write} {
+		if got := p.Judge(script, policy.Place{Roots: []string{"/workspace", "/tmp"}}); got.Verdict != want {
+			t.Errorf("%q with /tmp: %s, want %s (%s)", script, got.Verdict, want, got)
 		}
 	}
 	if got := p.Judge("cat a", policy.Place{}); got.Verdict != policy.Admin {

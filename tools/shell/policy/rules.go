@@ -125,7 +125,7 @@ func (r *rules) addChanging() {
 	}}}))
 	r.add("split", changes(changer{parts: true, options: options{values: "abClnt", effects: map[string]effect{"filter": runs, "additional-suffix": asks}}}))
 	r.add("csplit", changes(changer{options: options{values: "fbn", longs: "prefix suffix-format", effects: map[string]effect{"f": asks, "prefix": asks, "b": asks, "suffix-format": asks}}}))
-	r.add("mktemp", changes(changer{options: options{values: "p", longs: "suffix", effects: map[string]effect{"p": writesOne, "tmpdir": writesOne}}}))
+	r.add("mktemp", makesTemporary(changer{options: options{values: "p", longs: "suffix", effects: map[string]effect{"p": writesOne, "tmpdir": writesOne}}}))
 	r.add("zip", changes(changer{options: options{
 		effects: map[string]effect{"T": runs, "TT": runs, "unzip-command": runs}, only: "-r -q -qr -rq -rj -9 -r9 -0 -1 -j -y -u -X -D -FS -@", onlyValues: "-x -i",
 	}}))
@@ -136,7 +136,7 @@ func (r *rules) addChanging() {
 	r.add("cc gcc g++ c++ clang clang++", compiles)
 	r.add("pytest ruff mypy tsc eslint prettier", func(j *judge, c call) {
 		for _, a := range c.args {
-			if strings.HasPrefix(a.text, "-") && !isWord("-v -vv -q -x -s -k --tb=short -l --lf --check --noEmit", a.text) {
+			if a.mayBeOption() && !a.isPattern() || strings.HasPrefix(a.text, "-") && !isWord("-v -vv -q -x -s -k --tb=short -l --lf --check --noEmit", a.text) {
 				j.raise(Admin, c.node, "the option %s of %s needs a person", show(a.text), c.name)
 			}
 			j.mention(a, c.node)
@@ -166,7 +166,7 @@ func (r *rules) addWrappers() {
 	r.add("watch", func(j *judge, c call) { j.joined(c, wrapper{flags: "bcdegpqtwx", values: "n", takes: "interval"}) })
 	r.add("setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 armv7l", wraps(wrapper{flags: "RvFILSTXBZ3", starts: true}))
 	r.add("unbuffer chronic ifne", wraps(wrapper{flags: "p"}))
-	r.add("busybox toybox coreutils", wraps(wrapper{longs: "list help"}))
+	r.add("busybox toybox coreutils", applets)
 	r.add("xargs", wraps(wrapper{
 		flags: "0rtpx", values: "nPLsdaIE", longs: "null no-run-if-empty verbose interactive exit open-tty",
 		takes: "max-args max-procs max-chars delimiter arg-file", reads: "a arg-file", fills: true,
@@ -182,7 +182,7 @@ func (r *rules) addShells() {
 	r.add("bash", bashCode)
 	r.add("sh dash ash", posixCode)
 	r.add("zsh fish csh tcsh ksh ksh93 mksh yash rbash rksh pwsh powershell nu xonsh elvish hush scsh wish expect", never("is a shell whose scripts are not judged here: use bash"))
-	r.add("python pypy", interprets(language{code: "c", flags: "uBIEsSOqvb", values: "WX", modules: []string{"pytest", "unittest", "json.tool", "py_compile", "compileall", "doctest"}}))
+	r.add("python pypy", interprets(language{code: "c", flags: "uBIEsSOqvb", values: "WX", modules: []string{"pytest", "unittest", "json.tool", "doctest"}}))
 	r.add("perl", interprets(language{code: "e E", flags: "wWTtnpals0", values: ""}))
 	r.add("ruby", interprets(language{code: "e", flags: "wWvnpal", values: ""}))
 	r.add("node nodejs", interprets(language{code: "e p eval print", flags: "v"}))

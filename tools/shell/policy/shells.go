@@ -189,6 +189,9 @@ func interprets(l language) rule {
 			case text == "-m" && len(l.modules) > 0:
 				if i+1 < len(c.args) && slices.ContainsFunc(l.modules, c.args[i+1].is) {
 					j.workspaceCode(c)
+					if c.args[i+1].is("json.tool") && len(c.args) > i+3 { // the file behind the first
+						j.writes(c.args[len(c.args)-1], c.node, "json.tool")
+					}
 				} else {
 					j.raise(Admin, c.node, "%s -m runs a module that the policy does not know", c.name)
 				}

@@ -18,6 +18,28 @@ func pages(j *judge, c call) {
 	}
 }
 
+// applets judges a program that is many others, whose options are not those of the programs
+// that the policy knows.
+func applets(j *judge, c call) {
+	if len(c.args) > 0 {
+		j.raise(Admin, c.node, "the programs of %s take other options than those that the policy knows: leave %s out", c.name, c.name)
+	}
+	wraps(wrapper{longs: "list help"})(j, c)
+}
+
+// makesTemporary returns the rule of mktemp, which makes its file in /tmp if it is not told
+// where.
+func makesTemporary(ch changer) rule {
+	inner := changes(ch)
+	return func(j *judge, c call) {
+		p := (&judge{policy: j.policy, place: j.place}).options(c, ch.options)
+		if !p.given["p"] && !p.given["tmpdir"] && (len(p.operands) == 0 || p.given["t"]) {
+			j.writes(arg{text: "/tmp/tmp" + markName}, c.node, c.name)
+		}
+		inner(j, c)
+	}
+}
+
 // tees judges tee, which without a file only hands on.
 func tees(j *judge, c call) {
 	p := j.options(c, options{})

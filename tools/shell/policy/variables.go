@@ -34,7 +34,7 @@ var (
 		"_", "histchars", "auto_resume", "REPLY", "OPTARG", "OPTIND", "OPTERR", "DIRSTACK", "FUNCNAME", "GROUPS", "COPROC", "MAPFILE", "TEXTDOMAIN", "TEXTDOMAINDIR",
 	}
 	steeringBegins = []string{
-		"LD_", "DYLD_", "BASH", "GIT_", "GCONV_", "PYTHON", "PERL", "RUBY", "GEM_", "BUNDLE_", "NODE_", "NPM_", "npm_", "YARN_", "PNPM_", "DENO_", "BUN_",
+		"LD_", "DYLD_", "BASH", "GIT_", "GCONV_", "PYTHON", "PERL", "RUBY", "GEM_", "BUNDLE_", "NODE_", "NPM_", "npm_", "YARN_", "yarn_", "PNPM_", "pnpm_", "DENO_", "BUN_",
 		"LESS", "MAN", "GROFF_", "RSYNC_", "SSH_", "SVN_", "HG", "CURL_", "WGET", "GO", "CARGO", "RUST", "MAKE", "MFLAGS", "CMAKE_", "GCC_", "COMPILER_",
 		"JAVA_TOOL_", "JDK_", "_JAVA", "MAVEN_", "GRADLE_", "MALLOC_", "TERMINFO", "OPENSSL_", "SSL_", "REQUESTS_", "XDG_", "DOCKER_", "AWS_", "GOOGLE_",
 		"AZURE_", "PIP_", "UV_", "CONDA_", "VIRTUAL_ENV", "LUA_", "PHP", "TCL", "R_", "JULIA_", "GREP_", "DBUS_", "SYSTEMD_", "PARLEY", "ANTHROPIC_", "OPENAI_",

@@ -66,7 +66,7 @@ func (g generator) spell(s string) string {
 func (g generator) word() string {
 	switch g.IntN(30) {
 	case 0:
-		return g.pick(`"$x"`, `$x`, `$y`, `"${a[0]}"`, `${a[@]}`, `"$@"`, `$1`, `$_`)
+		return g.pick(`"$x"`, `$x`, `$y`, `"${a[0]}"`, `${a[@]}`, `"$@"`, `$1`, `$_`, `a$x`, `"a${x:-$@}"`, `*$x`)
 	case 1:
 		return "$(" + g.list(1) + ")"
 	case 2:
@@ -80,7 +80,7 @@ func (g generator) word() string {
 	case 6:
 		return g.pick(`${x@P}`, `${!x}`, `${x:=rm}`, `${x/r/m}`, `${#x}`, `${x:1}`, `${x@Q}`, `${!a[@]}`)
 	case 7:
-		return g.pick(`*`, `?`, `[r]m`, `{rm,z}`, `{1..3}`, `@(rm)`, `~`)
+		return g.pick(`*`, `?`, `[r]m`, `{rm,z}`, `{-v,'a[$(rm z)]'}`, `{1..3}`, `@(rm)`, `~`)
 	case 8:
 		return g.pick(`'rm z'`, `"rm z"`, `rm`, `-rf`, `--`, `-e`, `-v`, `#`, `a#b`, `=`, `!`, `{`, `}`, `[[`)
 	}
@@ -92,7 +92,7 @@ func (g generator) number() string {
 }
 
 func (g generator) assign() string {
-	return g.pick("x=", "y=", "i=", "z=", "a=(1 2)", "a=(x y)", "x+=") + g.pick("1", "rm", `'rm z'`, `'a[$(rm z)]'`, "$(ls)", "$y", "2", `"$(rm z)"`, "")
+	return g.pick("x=", "y=", "i=", "z=", "a=(1 2)", "a=(x y)", "x+=") + g.pick("1", "rm", `'rm z'`, `'a[$(rm z)]'`, "$(ls)", "$y", "2", `"$(rm z)"`, `'3 rm'`, `'-pa[$(rm z)]'`, "0xa", "")
 }
 
 func (g generator) simple() string {
@@ -101,13 +101,13 @@ func (g generator) simple() string {
 		b.WriteString(g.assign() + " ")
 	}
 	if g.IntN(5) == 0 {
-		b.WriteString(g.pick("env", "nice", "nohup", "timeout 3", "command", "builtin", "exec", "time", "xargs", "env x=1", "setsid", "stdbuf -o0", "!", "eval", "command -v", "bash -c", "nice -n 3", "\\time") + " ")
+		b.WriteString(g.pick("env", "nice", "nohup", "timeout 3", "command", "builtin", "exec", "time", "xargs", "env x=1", "setsid", "stdbuf -o0", "!", "eval", "command -v", "bash -c", "nice -n 3", "\\time", "nice -n $x", "nice -n \"$x\"", "xargs -n $x", "timeout -k $x 3", "env -u $x") + " ")
 	}
 	switch g.IntN(16) {
 	case 0:
-		b.WriteString(g.pick("test -v", "[ -v", "[[ -v", "printf -v", "read", "unset", "declare", "export", "local", "let", "mapfile", "trap", "alias", "set", "shopt -s", "hash -p x") + " ")
+		b.WriteString(g.pick("test -v", "[ -v", "[[ -v", "printf -v", "read", "unset", "declare", "export", "local", "let", "mapfile", "trap", "wait", "sleep 0 & wait -n", "alias", "set", "shopt -s", "hash -p x") + " ")
 	case 1:
-		b.WriteString(g.pick("[[ $x -eq 1 ]]", "[[ x -lt $y ]]", "[[ $x == @(a|b) ]]", "[[ $x =~ ^r ]]", "((i=1))", "((x))", "[ $x = y ]", `[ "$x" "$y" ]`, `[ "$x" = rm ]`))
+		b.WriteString(g.pick("[[ $x -eq 1 ]]", "[[ x -lt $y ]]", "[[ $x == @(a|b) ]]", "[[ $x =~ ^r ]]", "((i=1))", "((x))", "[ $x = y ]", `[ "$x" "$y" ]`, `[ "$x" = rm ]`, `[ * ]`, `echo $((${x#0}))`))
 	case 2:
 		b.WriteString(g.assign())
 		return b.String()

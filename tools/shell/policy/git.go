@@ -43,10 +43,16 @@ var gitRuns = map[string]effect{
 	"output": writesOne, "ext-diff": asks, "textconv": asks, "template": asks, "separate-git-dir": asks, "edit": asks, "interactive": asks, "no-index": asks,
 }
 
+// gitAsks are those of the commands that change the repository, of which none runs another
+// program by an option.
+var gitAsks = map[string]effect{
+	"output": writesOne, "template": asks, "separate-git-dir": asks, "edit": asks, "interactive": asks,
+}
+
 func (j *judge) gitCommand(c call, command string, args []arg) {
 	inner := call{name: "git " + command, args: args, node: c.node}
 	looking := options{effects: gitRuns, longs: "output"}
-	changing := options{effects: gitRuns, longs: "output", writes: true}
+	changing := options{effects: gitAsks, longs: "output", writes: true}
 	if isWord("commit tag merge notes stash", command) { // elsewhere -m takes no value
 		changing.values = "m"
 	}
@@ -81,6 +87,9 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 	case "config":
 		verdict := Admin
 		if len(args) > 0 && (args[0].is("--get") || args[0].is("--list") || args[0].is("-l") || args[0].is("--get-all") || args[0].is("get") || args[0].is("list")) {
+			verdict = Read
+		}
+		if len(args) == 1 && !args[0].isDynamic() && !strings.HasPrefix(args[0].text, "-") { // the key alone
 			verdict = Read
 		}
 		j.gitOperands(inner, looking, verdict)

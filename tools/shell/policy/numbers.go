@@ -140,7 +140,12 @@ func isNumericCommand(s *syntax.CmdSubst) bool {
 	if len(s.Stmts) != 1 || s.TempFile || s.ReplyVar {
 		return false
 	}
-	call, ok := s.Stmts[0].Cmd.(*syntax.CallExpr)
+	stmt := s.Stmts[0]
+	pipe, piped := stmt.Cmd.(*syntax.BinaryCmd)
+	if piped && pipe.Op == syntax.Pipe {
+		stmt = pipe.Y
+	}
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 {
 		return false
 	}
@@ -155,9 +160,9 @@ func isNumericCommand(s *syntax.CmdSubst) bool {
 	line := strings.Join(words, " ")
 	switch line {
 	case "nproc", "date +%s", "date +%N", "date +%s%N", "date +%Y", "date +%m", "date +%d", "date +%H", "date +%M", "date +%S":
-		return len(s.Stmts[0].Redirs) == 0
+		return len(stmt.Redirs) == 0
 	case "wc -l", "wc -c", "wc -w", "wc -m":
-		return len(s.Stmts[0].Redirs) == 1 && s.Stmts[0].Redirs[0].Op == syntax.RdrIn
+		return piped && len(stmt.Redirs) == 0 || len(stmt.Redirs) == 1 && stmt.Redirs[0].Op == syntax.RdrIn
 	}
 	return false
 }

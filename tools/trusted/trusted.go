@@ -61,7 +61,7 @@ var names = []string{
 	// shells
 	".profile", ".login", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".zshrc",
 	".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".inputrc",
-	".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".config", ".local",
+	".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".lesskey", ".less", ".config", ".local",
 	// environments
 	".env", ".envrc", ".direnv", ".tool-versions", ".mise.toml", "mise.toml",
 	// editors

@@ -89,7 +89,7 @@ func makes(j *judge, c call) {
 			strings.HasPrefix(text, "-j") && leading(text[2:], 3, "0123456789") == text[2:]:
 		case (text == "-C" || text == "-f") && i+1 < len(c.args):
 			i++
-			if w := j.locate(c.args[i].text); w.root == "" || c.args[i].is("-") {
+			if w := j.locate(c.args[i].text); w.root == "" || c.args[i].splits || c.args[i].is("-") {
 				j.raise(Admin, c.node, "make %s leads out of the workspace", text)
 			}
 			j.reads(c.args[i], c.node)

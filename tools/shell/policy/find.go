@@ -23,23 +23,25 @@ func finds(j *judge, c call) {
 		case known && text == "-delete":
 			j.raise(Deny, c.node, "find -delete is always denied: use delete_file")
 		case known && isWord(runs, text):
-			j.facts.moves = j.facts.moves || strings.HasSuffix(text, "dir") // to where a file lies
 			i = j.findRuns(c, i+1)
+			if strings.HasSuffix(text, "dir") {
+				j.raise(Admin, c.node, "find %s starts its command where a file lies, so its paths are not known: use -exec", text)
+			}
 		case known && isWord(single, text), known && isWord("( ) ! ,", text), known && strings.HasPrefix(text, "-O") && len(text) == 3:
 			start = start && isWord("-H -L -P", text)
 		case known && isWord(paired, text):
 			i, start = i+1, false
-			if value.splits && value.mayBe("-delete "+writes+" "+runs) {
-				j.raise(Admin, c.node, "an argument of find may turn out to be several: quote it")
-			}
+			j.findValue(c, value)
 		case known && isWord(paths, text):
 			i, start = i+1, false
+			j.findValue(c, value)
 			j.reads(value, c.node)
 		case known && isWord(writes, text):
 			i, start = i+1, false
 			j.writes(value, c.node, "find "+text)
-			if text == "-fprintf" {
+			if text == "-fprintf" && i+1 < len(c.args) {
 				i++
+				j.findValue(c, c.args[i])
 			}
 		case start && !strings.HasPrefix(a.text, "-"):
 			if a.mayBeOption() {
@@ -49,6 +51,13 @@ func finds(j *judge, c call) {
 		default:
 			j.raise(Admin, c.node, "find with %s is not known to the policy", show(a.text))
 		}
+	}
+}
+
+// findValue judges the value of a test: what it splits into must be no test of another kind.
+func (j *judge) findValue(c call, value arg) {
+	if value.splits && value.mayBe("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fls -fprintf") {
+		j.raise(Admin, c.node, "an argument of find may turn out to be several: quote it")
 	}
 }
 

@@ -215,7 +215,9 @@ func interprets(l language) rule {
 					return
 				case strings.Contains(l.values, letter):
 					if k+1 == len(text) {
-						i++
+						if i++; i < len(c.args) && c.args[i].splits {
+							j.raise(Deny, c.node, "what %s runs is only known at run time: quote it", c.name)
+						}
 					}
 					k = len(text)
 				case !strings.Contains(l.flags, letter):

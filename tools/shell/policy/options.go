@@ -33,8 +33,8 @@ type options struct {
 func (j *judge) exact(c call, o options, a arg, next *arg) bool {
 	text, known := a.lit()
 	switch {
-	case known && isWord(o.onlyValues, text):
-		if next != nil && next.splits {
+	case known && isWord(o.onlyValues, text) && next != nil: // without one, xxd takes it for a file
+		if next.splits {
 			j.raise(Admin, c.node, "the value of an option of %s may turn out to be several arguments: quote it", c.name)
 		}
 		return true

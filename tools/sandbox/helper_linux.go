@@ -172,6 +172,9 @@ func (r *run) prepare() error {
 	}
 	unix.Umask(0o022)
 	if r.Walls.Namespaces {
+		if err := unix.Sethostname([]byte(insideHost)); err != nil {
+			return fmt.Errorf("give the machine another name: %w", err)
+		}
 		if err := r.buildRoot(); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ import (
 const (
 	insideUser = "agent"
 	insideID   = 1000
+	insideHost = "sandbox"
 	insideHome = "/tmp/home"
 )
 

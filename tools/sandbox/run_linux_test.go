@@ -109,6 +109,23 @@ func TestFilesOfTheWorkspaceBelongToTheGateway(t *testing.T) {
 	}
 }
 
+// The name of a machine says what it is for, and often whose it is. Without namespaces
+// there is no other.
+func TestProgramsDoNotKnowTheMachine(t *testing.T) {
+	s := walled(t)
+	want, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Level() != LevelB {
+		want = "sandbox"
+	}
+	res, out, err := sh(t, s, "uname -n")
+	if err != nil || res.Code != 0 || out != want+"\n" {
+		t.Errorf("%+v %q %v, want %q", res, out, err, want)
+	}
+}
+
 // No program is the machine's root, whoever the gateway is; and none has rights.
 func TestProgramsAreNotRoot(t *testing.T) {
 	s := walled(t)

@@ -42,7 +42,7 @@ func TestReadSed(t *testing.T) {
 		"/x/{n;p}": "", "$a\\\ntext; e rm\n1d": "", "s/[a-z]*//;t": "", "# e\np": "", "\n": "", "s/\\//x/": "",
 		"1e rm": "e", "e": "e", "s/a/b/ge": "e", "s/a/b/;e ls": "e", "/a/{e ls\n}": "e", "a x\ne ls": "e", "1~2e": "e", "$!{p;e": "e", "y/a/b/;s,x,y,e": "e",
 		"w f": "w", "r f": "w", "s/a/b/w f": "w", "R f": "w", "p;W f": "w",
-		"\\,a,p": "?", "s/[/]x/y/": "?", "k": "?", "s/a": "?", "/a": "?", "1": "?", "s/a/b/k": "?", "v;e": "?", "s/a\nb/c/": "?", "s/a/b\n/": "?", "/a\n/p": "?", "s/[]/]x/y/": "?", "s/[^]/]x/y/": "?",
+		"\\,a,p": "?", "s/[/]x/y/": "?", "k": "?", "s/a": "?", "/a": "?", "1": "?", "s/a/b/k": "?", "v;e": "?", "s/a\nb/c/": "?", "s/a/b\n/": "?", "/a\n/p": "?", "/[]/p;/]/p": "?", "/[^]/p;/]/p": "?",
 	} {
 		kind, ok := readSed(script)
 		got := strings.Trim(string(kind), "\x00")

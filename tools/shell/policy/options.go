@@ -156,20 +156,10 @@ func (o options) find(name string) (effect, string) {
 	if e, ok := o.effects[name]; ok {
 		return e, name
 	}
-	if isWord(o.longs, name) {
-		return 0, name
-	}
 	best, full := effect(0), name
 	for long, e := range o.effects {
 		if len(long) > 1 && name != "" && strings.HasPrefix(long, name) && (best == 0 || e < best) {
 			best, full = e, long
-		}
-	}
-	if best == 0 && name != "" {
-		for long := range strings.FieldsSeq(o.longs) {
-			if strings.HasPrefix(long, name) {
-				full = long
-			}
 		}
 	}
 	return best, full

@@ -107,6 +107,7 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 	if a.isDynamic() && !strings.Contains(a.text, "=") && o.dangerous(false) {
 		j.raise(Admin, c.node, "an option of %s is only known at run time", c.name)
 	}
+	j.wholeValue(c, o, a)
 	if strings.HasPrefix(a.text, "--") {
 		name, value, has := strings.Cut(a.text[2:], "=")
 		e, full := o.find(name)
@@ -142,8 +143,8 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 	return false
 }
 
-// wholeValue judges a value that stands behind its option: what follows in the same word
-// would be options and operands.
+// wholeValue judges an option, or the value behind it: what its word splits into would be
+// options and operands.
 func (j *judge) wholeValue(c call, o options, value arg) {
 	if value.splits && (o.writes || o.dangerous(false)) {
 		j.raise(Admin, c.node, "the value of an option of %s may turn out to be several arguments: quote it", c.name)

@@ -94,7 +94,7 @@ func (r *rules) addLooking() {
 		"o": writesOne, "output": writesOne, "compress-program": runs, "T": writesOne, "temporary-directory": writesOne, "files0-from": readsOne, "t": ignores, "k": ignores,
 	}}}))
 	r.add("uniq", looks(looker{writeAt: 2, options: options{values: "fsw", longs: "skip-fields skip-chars check-chars"}}))
-	r.add("xxd", looks(looker{writeAt: 2, options: options{only: "-a -b -C -d -e -E -i -p -ps -r -u -v", onlyValues: "-c -g -l -o -s"}}))
+	r.add("xxd", looks(looker{writeAt: 2, options: options{only: "-a -b -e -E -i -p -ps -r -u -v", onlyValues: "-c -g -l -o -s"}}))
 	r.add("zstdcat", looks(looker{options: options{only: "-q -v -f"}}))
 	r.add("shuf", looks(looker{options: options{values: "ino", longs: "output", effects: map[string]effect{"o": writesOne, "output": writesOne, "e": ignores, "random-source": readsOne}}}))
 	r.add("iconv", looks(looker{options: options{values: "fto", longs: "output from-code to-code", effects: map[string]effect{"o": writesOne, "output": writesOne}}}))

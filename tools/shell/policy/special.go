@@ -42,7 +42,7 @@ func makesTemporary(ch changer) rule {
 
 // tees judges tee, which without a file only hands on.
 func tees(j *judge, c call) {
-	p := j.options(c, options{})
+	p := j.options(c, options{writes: true})
 	for _, a := range p.operands {
 		j.writes(a, c.node, "tee")
 	}
@@ -196,7 +196,7 @@ func compiles(j *judge, c call) {
 		case a.is("-o") && i+1 < len(c.args):
 			i++
 			j.writes(c.args[i], c.node, c.name+" -o")
-		case compilerOption.MatchString(a.text):
+		case !a.mayBeOption() && compilerOption.MatchString(a.text):
 		case a.mayBeOption(), strings.HasPrefix(a.text, "-"), strings.HasPrefix(a.text, "@"):
 			j.raise(Admin, c.node, "%s with %s needs a person", c.name, show(a.text))
 		default:

@@ -101,7 +101,7 @@ func (g generator) simple() string {
 		b.WriteString(g.assign() + " ")
 	}
 	if g.IntN(5) == 0 {
-		b.WriteString(g.pick("env", "nice", "nohup", "timeout 3", "command", "builtin", "exec", "time", "xargs", "env x=1", "setsid", "stdbuf -o0", "!", "eval", "command -v", "bash -c", "nice -n 3", "\\time", "nice -n $x", "nice -n \"$x\"", "xargs -n $x", "timeout -k $x 3", "env -u $x") + " ")
+		b.WriteString(g.pick("env", "nice", "nohup", "timeout 3", "command", "builtin", "exec", "time", "xargs", "env x=1", "setsid", "stdbuf -o0", "!", "eval", "command -v", "bash -c", "nice -n 3", "\\time", "nice -n $x", "xargs -n $x", "timeout -k $x 3", "env -u $x") + " ")
 	}
 	switch g.IntN(16) {
 	case 0:

@@ -174,7 +174,7 @@ func (r *rules) addWrappers() {
 	r.add("strace ltrace valgrind perf gdb lldb catchsegv rr proot fakeroot", startsOthers)
 	r.add("command", looksUp)
 	r.add("builtin", wraps(wrapper{}))
-	r.add("exec", wraps(wrapper{flags: "cl", values: "a"}))
+	r.add("exec", wraps(wrapper{flags: "c"})) // under another name (-a, -l), a program may be another one
 }
 
 // addShells adds shells and other interpreters.

@@ -109,6 +109,38 @@ func TestFilesOfTheWorkspaceBelongToTheGateway(t *testing.T) {
 	}
 }
 
+// What the machine mounts below a workspace while a program runs would have none of the
+// workspace's flags. systemd makes all mounts such that copies of them follow.
+func TestMountsOfTheMachineDoNotFollow(t *testing.T) {
+	s := walled(t)
+	if !s.system.walls.Proc {
+		t.Logf("level %s: programs have no /proc in which to see mounts", s.Level())
+		return
+	}
+	ws := t.TempDir()
+	if s.system.asRoot() {
+		for _, flags := range []uintptr{unix.MS_BIND, unix.MS_SHARED} {
+			if err := unix.Mount(ws, ws, "", flags, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(ws, unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	res, out, err := sh(t, s, "cat /proc/self/mountinfo", func(c *Command) { c.Workspace, c.ReadOnly = ws, []string{filepath.Dir(ws)} })
+	if err != nil || res.Code != 0 || !strings.Contains(out, " "+Workspace+" ") {
+		t.Fatalf("%+v %q %v", res, out, err)
+	}
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "shared:") || strings.Contains(line, "master:") {
+			t.Errorf("what is mounted below follows: %s", line)
+		}
+	}
+}
+
 // The name of a machine says what it is for, and often whose it is. Without namespaces
 // there is no other.
 func TestProgramsDoNotKnowTheMachine(t *testing.T) {

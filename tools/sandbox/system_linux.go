@@ -97,17 +97,17 @@ func ignoreExit(err error) error {
 }
 
 // mapped returns a mount of path that belongs to programs. It is in no folder yet, and
-// has nothing that is mounted below. What is for reading only may be on a file system that
+// has nothing that is mounted below, nor gets what the machine mounts there later. What is for reading only may be on a file system that
 // cannot do this: programs then read of it what everybody may.
 func (sys *system) mapped(path string, attrs uint64) (*os.File, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, &os.PathError{Op: "open_tree", Path: path, Err: err}
 	}
-	attr := unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(sys.idmap.Fd())}
+	attr := unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(sys.idmap.Fd())}
 	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr)
 	if errors.Is(err, unix.EINVAL) && attrs&unix.MOUNT_ATTR_RDONLY != 0 {
-		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs})
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs, Propagation: unix.MS_PRIVATE})
 	}
 	if err != nil {
 		_ = unix.Close(fd)

@@ -237,6 +237,12 @@ func (j *judge) redirect(r *syntax.Redirect) bool {
 	target := targets[0]
 	text, known := target.lit()
 	descriptor := known && (text == "-" || leading(text, len(text), "0123456789") == strings.TrimSuffix(text, "-"))
+	// Whoever opens /dev/fd/5 for writing opens the file that stands behind it, if it was
+	// opened for reading alone: then only standard input may be read.
+	renumbers := r.N != nil && r.N.Value != "0"
+	if renumbers && (r.Op == syntax.DplIn || r.Op == syntax.DplOut) && known && strings.TrimSuffix(text, "-") == "0" {
+		j.raise(Deny, r.Word, "standard input is not given another number")
+	}
 	switch r.Op {
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut:
 		j.writes(target, r.Word, "the redirection")
@@ -250,6 +256,9 @@ func (j *judge) redirect(r *syntax.Redirect) bool {
 		}
 	case syntax.RdrIn:
 		j.reads(target, r.Word)
+		if renumbers {
+			j.writes(target, r.Word, "the redirection")
+		}
 	case syntax.WordHdoc:
 	case syntax.Hdoc, syntax.DashHdoc:
 		if isQuoted(r.Word) {

@@ -170,7 +170,7 @@ func (j *judge) reads(a arg, part syntax.Node) {
 func (j *judge) writes(a arg, part syntax.Node, what string) {
 	w := j.locate(a.text)
 	switch text, known := a.lit(); {
-	case known && (slices.Contains(sinks, path.Clean(text)) || strings.HasPrefix(text, "/dev/fd/") && leading(text[8:], 3, "0123456789") == text[8:]):
+	case known && (slices.Contains(sinks, path.Clean(text)) || strings.HasPrefix(text, "/dev/fd/") && text != "/dev/fd/0" && leading(text[8:], 3, "0123456789") == text[8:]):
 		return
 	case j.secret(a, w, part):
 		return

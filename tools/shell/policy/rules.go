@@ -112,7 +112,10 @@ func (r *rules) addLooking() {
 func (r *rules) addChanging() {
 	r.add("touch", changes(changer{options: options{values: "drt", longs: "date reference time", effects: map[string]effect{"r": readsOne, "reference": readsOne, "t": ignores, "d": ignores}}}))
 	r.add("mkdir mkfifo", withMode(changer{}))
-	r.add("cp", changes(changer{last: true, options: options{values: "tS", longs: "target-directory suffix", effects: map[string]effect{"t": writesOne, "target-directory": writesOne, "S": asks, "suffix": asks}}}))
+	r.add("cp", changes(changer{last: true, options: options{values: "tS", longs: "target-directory suffix", effects: map[string]effect{
+		"t": writesOne, "target-directory": writesOne, "S": asks, "suffix": asks,
+		"l": asks, "link": asks, "s": asks, "symbolic-link": asks, // a link may be written through
+	}}}))
 	r.add("install", withMode(changer{last: true, options: options{values: "tSog", longs: "target-directory suffix owner group", effects: map[string]effect{
 		"t": writesOne, "target-directory": writesOne, "S": asks, "suffix": asks,
 		"strip-program": runs, "o": asks, "g": asks, "owner": asks, "group": asks, "d": asks, "directory": asks,

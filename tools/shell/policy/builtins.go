@@ -70,19 +70,18 @@ func printsText(j *judge, c call) {
 	if c.name == "echo" {
 		return
 	}
-	for i, a := range c.args {
-		switch {
-		case i == 0 && (strings.HasPrefix(a.text, "-v") || a.mayBeOption()):
-			if a.is("-v") && len(c.args) > 1 {
-				if name := j.variableName(c.args[1], c.node, c.name); name != "" {
-					j.assignName(name, false, c.node)
-				}
-				return
-			}
-			if a.mayBeOption() && (a.splits || len(c.args) > 1) || strings.HasPrefix(a.text, "-v") {
-				j.raise(Deny, c.node, "the name of the variable is only known at run time: begin with a format in quotes")
-			}
-		}
+	args := c.args
+	for len(args) > 1 && args[0].is("-v") { // bash takes more than one
+		j.setsVariable(c, args[1])
+		args = args[2:]
+	}
+	if len(args) == 0 {
+		return
+	}
+	format := args[0]
+	option := strings.HasPrefix(format.text, "-v") || strings.HasPrefix(format.text, "-") && format.isDynamic()
+	if option || format.mayBeOption() && (format.splits || len(args) > 1) {
+		j.raise(Deny, c.node, "the name of the variable is only known at run time: begin with a format in quotes")
 	}
 }
 

@@ -66,7 +66,7 @@ func (g generator) spell(s string) string {
 func (g generator) word() string {
 	switch g.IntN(30) {
 	case 0:
-		return g.pick(`"$x"`, `$x`, `$y`, `"${a[0]}"`, `${a[@]}`, `"$@"`, `$1`, `$_`, `a$x`, `"a${x:-$@}"`, `*$x`)
+		return g.pick(`"$x"`, `$x`, `$y`, `"${a[0]}"`, `${a[@]}`, `"$@"`, `$1`, `$_`, `a$x`, `"a${x:-$@}"`, `*$x`, `-"$x"`, `-v"$x"`, `-$x`, `"${@:1}"`, `"${a[@]}"`)
 	case 1:
 		return "$(" + g.list(1) + ")"
 	case 2:
@@ -92,7 +92,7 @@ func (g generator) number() string {
 }
 
 func (g generator) assign() string {
-	return g.pick("x=", "y=", "i=", "z=", "a=(1 2)", "a=(x y)", "x+=") + g.pick("1", "rm", `'rm z'`, `'a[$(rm z)]'`, "$(ls)", "$y", "2", `"$(rm z)"`, `'3 rm'`, `'-pa[$(rm z)]'`, "0xa", "")
+	return g.pick("x=", "y=", "i=", "z=", "a=(1 2)", "a=(x y)", "x+=") + g.pick("1", "rm", `'rm z'`, `'a[$(rm z)]'`, "$(ls)", "$y", "2", `"$(rm z)"`, `'3 rm'`, `'-pa[$(rm z)]'`, `'va[$(rm z)]'`, "-v", "16#a", "0xa", "")
 }
 
 func (g generator) simple() string {
@@ -105,7 +105,7 @@ func (g generator) simple() string {
 	}
 	switch g.IntN(16) {
 	case 0:
-		b.WriteString(g.pick("test -v", "[ -v", "[[ -v", "printf -v", "read", "unset", "declare", "export", "local", "let", "mapfile", "trap", "wait", "sleep 0 & wait -n", "alias", "set", "shopt -s", "hash -p x") + " ")
+		b.WriteString(g.pick("test -v", "[ -v", "[[ -v", "printf -v", "read", "unset", "declare", "export", "local", "let", "mapfile", "trap", "wait", "sleep 0 & wait -n", "printf", "printf -v x", "read -a", "wait -p", "test x -a", "set --", "getopts ab", "readonly", "declare -a", "declare -A", "exec {x}>", "alias", "set", "shopt -s", "hash -p x") + " ")
 	case 1:
 		b.WriteString(g.pick("[[ $x -eq 1 ]]", "[[ x -lt $y ]]", "[[ $x == @(a|b) ]]", "[[ $x =~ ^r ]]", "((i=1))", "((x))", "[ $x = y ]", `[ "$x" "$y" ]`, `[ "$x" = rm ]`, `[ * ]`, `echo $((${x#0}))`))
 	case 2:

@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,74 +9,11 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/net/dns/dnsmessage"
+	"parley/tools/web/guard/guardtest"
 )
-
-// names is a DNS server in memory: of each name the addresses that it has at the first
-// look-up, at the second, and so on.
-type names struct {
-	mu    sync.Mutex // guards all
-	all   map[string][]string
-	asked map[string]int
-}
-
-func resolver(all map[string][]string) *net.Resolver {
-	n := &names{all: all, asked: map[string]int{}}
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe() // no packets, so messages have a length in front
-		go n.serve(server)
-		return client, nil
-	}}
-}
-
-func (n *names) serve(c net.Conn) {
-	defer func() { _ = c.Close() }()
-	var size [2]byte
-	for {
-		if _, err := io.ReadFull(c, size[:]); err != nil {
-			return
-		}
-		query := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(c, query); err != nil {
-			return
-		}
-		answer, err := n.answer(query)
-		if err != nil {
-			return
-		}
-		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
-			return
-		}
-	}
-}
-
-func (n *names) answer(query []byte) ([]byte, error) {
-	var m dnsmessage.Message
-	if err := m.Unpack(query); err != nil {
-		return nil, err
-	}
-	q := m.Questions[0]
-	m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	name := q.Name.String()
-	list, ok := n.all[name]
-	if !ok {
-		m.RCode = dnsmessage.RCodeNameError
-	} else if q.Type == dnsmessage.TypeA {
-		a := netip.MustParseAddr(list[min(n.asked[name], len(list)-1)])
-		n.asked[name]++
-		m.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-			Body:   &dnsmessage.AResource{A: a.As4()},
-		}}
-	}
-	return m.Pack()
-}
 
 // site is a web server on an address of loopback, which counts who asked.
 type site struct {
@@ -171,7 +106,7 @@ func TestDialAfterRebinding(t *testing.T) {
 	inside := newSite(t, fmt.Sprintf("127.0.0.2:%d", open.addr.Port()), hello)
 	g := mustNew(t, Options{
 		Private:  []Network{open.network()},
-		Resolver: resolver(map[string][]string{"rebind.test.": {"127.0.0.1", "127.0.0.2"}}),
+		Resolver: guardtest.Resolver(map[string][]string{"rebind.test.": {"127.0.0.1", "127.0.0.2"}}),
 	})
 	to := fmt.Sprintf("http://rebind.test:%d/", open.addr.Port())
 	c := g.Client(nil)

@@ -93,6 +93,7 @@ func (g *Gateway) reload() (admin.Reloaded, error) {
 	e.warnUnpriced(e.prices)
 	e.warnWindows()
 	e.warnRoots()
+	e.warnProxies()
 	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
 	slices.Sort(changed)
 	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(g.cfg)...)

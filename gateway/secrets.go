@@ -26,6 +26,7 @@ func secretsOf(c settings.Config) (all []string) {
 		add(p.APIKey)
 		all = append(all, userinfo(p.BaseURL)...)
 	}
+	add(c.Web.Search.Key)
 	all = append(all, userinfo(c.Store.Redis.URL.Reveal())...)
 	for u := range strings.SplitSeq(c.Broker.URL, ",") {
 		all = append(all, userinfo(strings.TrimSpace(u))...)

@@ -99,7 +99,11 @@ func (e *edition) builtinTools(store sessions.Store) (*tools.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash)...)
+	internet, err := e.webTools()
+	if err != nil {
+		return nil, err
+	}
+	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, internet)...)
 }
 
 // resultBytes is how much of a tool's result a request holds; 0: any number.

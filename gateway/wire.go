@@ -39,6 +39,7 @@ func (g *Gateway) wire() error {
 	e.warnUnpriced(e.prices)
 	e.warnWindows()
 	e.warnRoots()
+	e.warnProxies()
 	g.current.Store(e)
 	env := g.env()
 	for _, a := range g.cfg.Accounts() {

@@ -36,6 +36,7 @@ import (
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/subagents"
+	"parley/tools"
 	"parley/tools/shell/policy"
 	"parley/tools/skills"
 	"parley/transcript"
@@ -85,9 +86,16 @@ type Setup struct {
 	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
 	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
 	Bash      *Bash            `json:"bash,omitempty"`   // null: no agent could have the tool
+	Web       *Web             `json:"web,omitempty"`    // null: no agent could have the tools
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
+}
+
+// Web is which of the tools web_fetch and web_search agents could have.
+type Web struct {
+	Fetch  tools.Category `json:"fetch,omitempty"` // of web_fetch; "": there was none
+	Search bool           `json:"search,omitempty"`
 }
 
 // Bash is the tool bash as it judged scripts.

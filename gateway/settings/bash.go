@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"slices"
 
 	"parley/problems"
@@ -39,16 +38,4 @@ func (c BashConfig) policy() shellpolicy.Config {
 func (c Config) validateBash(ps *problems.List) {
 	ps.Check("bash", c.Bash.policy().Validate())
 	ps.Check("sandbox", c.Sandbox.Validate())
-	if c.Bash.Enabled {
-		return
-	}
-	missing := func(path string, names []string) {
-		if i := slices.Index(names, bashName); i >= 0 {
-			ps.Add(fmt.Sprintf("%s[%d]", path, i), "the tool %s is off; bash.enabled: true gives it to the agents that name it", bashName)
-		}
-	}
-	for name, a := range c.Agents {
-		missing("agents."+name+".tools", a.Tools)
-	}
-	missing("subagents.tools", c.Subagents.Tools)
 }

@@ -64,6 +64,7 @@ type Config struct {
 	Files       files.Config       `yaml:"files"`
 	Bash        BashConfig         `yaml:"bash"`
 	Sandbox     sandbox.Config     `yaml:"sandbox"`
+	Web         WebConfig          `yaml:"web"`
 	Attachments attachments.Config `yaml:"attachments"`
 
 	Transcription TranscriptionConfig `yaml:"transcription"`
@@ -118,6 +119,7 @@ func (c Config) Defaults() Config {
 	c.Files = c.Files.Defaults()
 	c.Sandbox = c.Sandbox.Defaults()
 	c.Sandbox.Getenv = nil // the gateway gives it; two configurations can be compared
+	c.Web = c.Web.filled()
 	c.Attachments = c.Attachments.Defaults()
 	c.Transcription = c.Transcription.Defaults()
 	c.Workspaces = c.Workspaces.Defaults()

@@ -10,6 +10,7 @@ import (
 	"parley/subagents/overview"
 	"parley/tools/files"
 	"parley/tools/skills"
+	"parley/tools/web"
 )
 
 // ToolNames returns the built-in tools an agent may have, in the order in which a
@@ -17,7 +18,28 @@ import (
 func ToolNames() []string {
 	return append(append([]string{
 		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
-	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName, bashName)
+	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName, bashName, web.FetchName, web.SearchName)
+}
+
+// validateToolsThatAreOff reports tools that agents name and that nobody has turned on.
+func (c Config) validateToolsThatAreOff(ps *problems.List) {
+	off := map[string]string{bashName: "bash.enabled: true", web.FetchName: "web.fetch.enabled: true", web.SearchName: "web.search.kind"}
+	for name, is := range map[string]bool{bashName: c.Bash.Enabled, web.FetchName: c.Web.Fetch.Enabled, web.SearchName: c.Web.Search.Enabled()} {
+		if is {
+			delete(off, name)
+		}
+	}
+	check := func(path string, names []string) {
+		for i, name := range names {
+			if how, ok := off[name]; ok {
+				ps.Add(fmt.Sprintf("%s[%d]", path, i), "the tool %s is off; %s gives it to the agents that name it", name, how)
+			}
+		}
+	}
+	for name, a := range c.Agents {
+		check("agents."+name+".tools", a.Tools)
+	}
+	check("subagents.tools", c.Subagents.Tools)
 }
 
 // PrivatePaths returns the absolute paths of what no tool of an agent reaches, because it is

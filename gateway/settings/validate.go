@@ -68,6 +68,8 @@ func (c Config) Validate() error {
 	c.validateBindings(&ps)
 	ps.Check("files", c.Files.Validate())
 	c.validateBash(&ps)
+	c.Web.validate(&ps)
+	c.validateToolsThatAreOff(&ps)
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)
 	ps.Check("workspaces", c.Workspaces.Validate())

@@ -26,7 +26,8 @@ var searchDoc string
 
 // Limits of one search.
 const (
-	defaultResults = 8
+	// DefaultResults is how many results are shown unless the operator says otherwise.
+	DefaultResults = 8
 	maxResults     = 20 // Brave gives no more at once
 	maxAnswer      = 1 << 20
 	maxSnippet     = 500 // bytes
@@ -91,7 +92,7 @@ func NewSearch(o SearchOptions) (tools.Tool, error) {
 		return nil, fmt.Errorf("tool %s: %w", SearchName, err)
 	}
 	s := &searcher{engine: engines[o.Kind], o: o}
-	s.o.Results, s.o.Timeout = cmp.Or(o.Results, defaultResults), cmp.Or(o.Timeout, defaultTimeout)
+	s.o.Results, s.o.Timeout = cmp.Or(o.Results, DefaultResults), cmp.Or(o.Timeout, defaultTimeout)
 	if o.Now == nil {
 		s.o.Now = time.Now
 	}

@@ -76,24 +76,35 @@ type FetchOptions struct {
 // because a URL carries what is in it to whoever owns the host; else of category Read. GET
 // is safe to make again, so a call runs again after a crash.
 func NewFetch(o FetchOptions) (tools.Tool, error) {
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("tool %s: %w", FetchName, err)
-	}
-	g, err := guard.New(guard.Options{Private: o.AllowPrivate, Resolver: o.Resolver})
+	f, err := newFetcher(o)
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", FetchName, err)
 	}
-	f := &fetcher{guard: g, allow: readPatterns(o.AllowHosts), deny: readPatterns(o.DenyHosts), agent: userAgent(o.Version), timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now}
-	if f.now == nil {
-		f.now = time.Now
-	}
-	f.client = g.Client(f.permit)
 	var category func(fetchInput) tools.Category // nil: Read
 	if o.Anywhere() {
 		category = func(fetchInput) tools.Category { return tools.Write }
 	}
 	t, err := tools.New(FetchName, fetchDoc, category, f.run, announceFetch)
 	return safeTool{t, announceFetch}, err
+}
+
+func newFetcher(o FetchOptions) (*fetcher, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	g, err := guard.New(guard.Options{Private: o.AllowPrivate, Resolver: o.Resolver})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the network
+	}
+	f := &fetcher{
+		guard: g, allow: readPatterns(o.AllowHosts), deny: readPatterns(o.DenyHosts), agent: userAgent(o.Version),
+		timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now, slots: make(chan struct{}, maxConverted),
+	}
+	if f.now == nil {
+		f.now = time.Now
+	}
+	f.client = g.Client(f.permit)
+	return f, nil
 }
 
 // userAgent returns how parley says to servers what it is.
@@ -143,6 +154,7 @@ type fetcher struct {
 	agent       string
 	timeout     time.Duration
 	now         func() time.Time
+	slots       chan struct{} // taken while a page is converted: its tree is many times its size
 }
 
 var errNotAllowed = errors.New("the operator has not allowed that host")
@@ -201,7 +213,22 @@ func (f *fetcher) get(ctx context.Context, u *url.URL) (*page, error) {
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return nil, statusOf(res, f.now())
 	}
-	return readPage(res)
+	p, body, declared, err := readPage(res)
+	if err != nil {
+		return nil, err
+	}
+	return p, f.convert(ctx, p, body, declared)
+}
+
+// convert makes the text of a page when it is its turn.
+func (f *fetcher) convert(ctx context.Context, p *page, body []byte, declared string) error {
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+		return p.setText(body, declared)
+	case <-ctx.Done():
+		return context.Cause(ctx) //nolint:wrapcheck // explain says what it was
+	}
 }
 
 // metadata says to people and logs what was read.

@@ -25,20 +25,21 @@ type page struct {
 	left        bool // that text leaves something out that was read
 }
 
-// readPage reads an answer.
-func readPage(res *http.Response) (*page, error) {
-	p := &page{url: res.Request.URL}
+// readPage reads an answer: the page, still without text, what it holds, and what that is
+// declared to be.
+func readPage(res *http.Response) (p *page, body []byte, declared string, err error) {
+	p = &page{url: res.Request.URL}
 	if c := strings.ToLower(strings.TrimSpace(res.Header.Get("Content-Encoding"))); c != "" && c != "identity" {
-		return nil, errEncoding // the transport asked for gzip, and has undone it
+		return nil, nil, "", errEncoding // the transport asked for gzip, and has undone it
 	}
-	declared := res.Header.Get("Content-Type")
+	declared = res.Header.Get("Content-Type")
 	p.mediaType = mediaTypeOf(declared)
 	if declared != "" && !isText(p.mediaType) {
-		return nil, &typeError{p.mediaType, res.ContentLength}
+		return nil, nil, "", &typeError{p.mediaType, res.ContentLength}
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	body, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the body: %w", err)
+		return nil, nil, "", fmt.Errorf("read the body: %w", err)
 	}
 	if len(body) > maxBody {
 		body, p.more = body[:maxBody], true
@@ -47,20 +48,25 @@ func readPage(res *http.Response) (*page, error) {
 	if declared == "" {
 		declared = http.DetectContentType(body)
 		if p.mediaType = mediaTypeOf(declared); !isText(p.mediaType) {
-			return nil, &typeError{p.mediaType, res.ContentLength}
+			return nil, nil, "", &typeError{p.mediaType, res.ContentLength}
 		}
 		declared = p.mediaType // what it says of the charset is a guess
 	}
+	return p, body, declared, nil
+}
+
+// setText makes the text of the page.
+func (p *page) setText(body []byte, declared string) (err error) {
 	text := decode(body, declared)
 	switch {
 	case strings.Contains(text, "\x00"):
-		return nil, errBinary
+		return errBinary
 	case p.mediaType == "text/html" || p.mediaType == "application/xhtml+xml":
 		p.title, p.text, p.left, err = convert(text, p.url)
 	default:
 		p.text = visible(text)
 	}
-	return p, err
+	return err
 }
 
 var mediaType = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]{1,40}/[a-z0-9!#$&^_.+-]{1,60}$`)

@@ -144,7 +144,7 @@ func (s *searcher) run(ctx context.Context, in searchInput, _ tools.Call) (tools
 			fmt.Fprintf(&b, "   %s\n", r.snippet)
 		}
 	}
-	note := fmt.Sprintf("[%d results]", len(all))
+	note := fmt.Sprintf("[results: %d]", len(all))
 	return tools.Result{Content: tools.FrameUntrusted("the search engine", strings.TrimSuffix(b.String(), "\n")) + "\n" + note}, nil
 }
 

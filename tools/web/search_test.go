@@ -63,7 +63,7 @@ func TestSearch(t *testing.T) {
 3. (no title)
    http://d.example/
    third`
-	if text != want || note != "[3 results]" {
+	if text != want || note != "[results: 3]" {
 		t.Errorf("got\n%s\n%s", text, note)
 	}
 	r := <-asked
@@ -226,7 +226,7 @@ func FuzzSearchResults(f *testing.F) {
 		}
 		text, note := framed(t, "the search engine", res.Content)
 		var n int
-		if _, err := fmt.Sscanf(note, "[%d results]", &n); err != nil || n < 1 || n > 8 {
+		if _, err := fmt.Sscanf(note, "[results: %d]", &n); err != nil || n < 1 || n > 8 {
 			t.Errorf("note %q", note)
 		}
 		for l := range bytes.Lines([]byte(text)) {

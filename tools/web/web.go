@@ -18,6 +18,7 @@ const (
 	defaultTimeout = 10 * time.Second
 	maxBody        = 2 << 20 // bytes of an answer that are read, after decompression
 	maxText        = 190_000 // bytes of text that a result holds, less than tools.DefaultOutput
+	maxConverted   = 2       // pages at a time; further ones wait
 )
 
 // errSlow is the cause with which a request ends that took too long.

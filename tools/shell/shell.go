@@ -13,14 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"parley/tools"
+	"parley/tools/programs"
 	"parley/tools/shell/policy"
 )
 
@@ -30,33 +28,14 @@ const Name = "bash"
 //go:embed bash.md
 var doc string
 
-// Runner runs programs behind walls. It may be used concurrently.
-type Runner interface {
-	// Run runs a program and returns when nothing of it is left. An exit status other than
-	// 0 is a Result. If ctx ends, all that was started is killed, what was written has
-	// arrived, and the error is the cause of it.
-	Run(ctx context.Context, c Command) (Result, error)
-	// Inside returns the path by which a program knows a workspace.
-	Inside(workspace string) string
-}
-
-// Command is one program to run.
-type Command struct {
-	Args           []string // argument vector
-	Dir            string   // working directory, relative to the workspace; "": the workspace
-	Workspace      string   // absolute path of the folder that may be written
-	ReadOnly       []string // absolute paths of further folders that may be read
-	Env            []string // name=value, on top of what every program gets
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Timeout        time.Duration // 0: as long as the context lasts
-}
-
-// Result is how a program ended.
-type Result struct {
-	Code   int            // exit status, -1 if a signal ended it
-	Signal syscall.Signal // that ended it, or 0
-}
+type (
+	// Runner runs scripts.
+	Runner = programs.Runner
+	// Command is a script, as it is run.
+	Command = programs.Command
+	// Result is how a script ended.
+	Result = programs.Result
+)
 
 // Options are what the tool is made of. Runner and Policy are required.
 type Options struct {
@@ -79,8 +58,8 @@ func New(o Options) (tools.Tool, error) {
 		return nil, errors.New("tool bash: no runner")
 	case o.Policy == nil:
 		return nil, errors.New("tool bash: no policy")
-	case o.Output < 0 || o.Output > 0 && o.Output < minOutput:
-		return nil, fmt.Errorf("tool bash: output of %d bytes is less than %d", o.Output, minOutput)
+	case o.Output < 0 || o.Output > 0 && o.Output < programs.MinOutput:
+		return nil, fmt.Errorf("tool bash: output of %d bytes is less than %d", o.Output, programs.MinOutput)
 	}
 	if o.Output == 0 {
 		o.Output = tools.DefaultOutput
@@ -183,7 +162,7 @@ func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, er
 	if j.Verdict == policy.Deny {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "not run: %s", j)
 	}
-	out, errs := newCapture(b.o.Output, c.Progress), newCapture(b.o.Output, nil)
+	out, errs := programs.NewCapture(b.o.Output, c.Progress), programs.NewCapture(b.o.Output, nil)
 	res, err := b.o.Runner.Run(ctx, Command{
 		Args:      []string{"bash", "--noprofile", "--norc", "-c", j.Text},
 		Dir:       c.Dir,
@@ -195,17 +174,9 @@ func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, er
 		Stderr:    errs,
 	})
 	if err != nil {
-		return tools.Result{Content: report("", out, errs, b.o.Output)}, err
+		return tools.Result{Content: programs.Report("", out, errs, b.o.Output)}, err
 	}
-	return tools.Result{Content: report(ending(res), out, errs, b.o.Output), Metadata: metadata(j, res)}, nil
-}
-
-// ending says how a script ended.
-func ending(r Result) string {
-	if r.Signal != 0 {
-		return fmt.Sprintf("exit code: %d\nended by signal: %s\n", 128+int(r.Signal), r.Signal)
-	}
-	return fmt.Sprintf("exit code: %d\n", r.Code)
+	return tools.Result{Content: programs.Report(res.String(), out, errs, b.o.Output), Metadata: metadata(j, res)}, nil
 }
 
 // metadata says to people and logs what ran.

@@ -1,4 +1,4 @@
-package shell
+package programs
 
 import (
 	"fmt"
@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// minOutput is how many bytes a result has room for at least, with both notices.
-const minOutput = 512
+// MinOutput is how many bytes a result has room for at least, with both notices.
+const MinOutput = 512
 
 // maxProgress is how much of one piece of output is reported while a script runs.
 const maxProgress = 1 << 10
 
-// capture keeps the beginning of what a program writes and counts the rest, so that it
-// takes as much memory as it keeps and no more.
-type capture struct {
+// Capture keeps the beginning of what a program writes and counts the rest, so that it
+// takes as much memory as it keeps and no more. It may be written concurrently.
+type Capture struct {
 	limit    int
 	progress func(string) // nil: nobody looks on
 
@@ -24,12 +24,14 @@ type capture struct {
 	total int64
 }
 
-func newCapture(limit int, progress func(string)) *capture {
-	return &capture{limit: limit, progress: progress}
+// NewCapture makes a Capture that keeps limit bytes. progress, which may be nil, is called
+// with the beginning of each piece that is written.
+func NewCapture(limit int, progress func(string)) *Capture {
+	return &Capture{limit: limit, progress: progress}
 }
 
 // Write implements [io.Writer]. It never fails.
-func (c *capture) Write(p []byte) (int, error) {
+func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	if room := c.limit - len(c.kept); room > 0 {
 		c.kept = append(c.kept, p[:min(room, len(p))]...)
@@ -44,7 +46,7 @@ func (c *capture) Write(p []byte) (int, error) {
 
 // text returns what was written as text of at most limit bytes, with a notice where that
 // is not all.
-func (c *capture) text(limit int) string {
+func (c *Capture) text(limit int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept := c.kept
@@ -76,9 +78,9 @@ func wholeCharacters(b []byte) []byte {
 	return b
 }
 
-// report returns the result of a script in the shape of F21, of at most limit bytes: both
-// outputs have half of it, or what the other one leaves.
-func report(ending string, out, errs *capture, limit int) string {
+// Report returns what a program wrote, behind the words ending, in the shape of F21, and of
+// at most limit bytes: both outputs have half of it, or what the other one leaves.
+func Report(ending string, out, errs *Capture, limit int) string {
 	const stdout, stderr = "stdout:\n", "stderr:\n"
 	room := limit - len(ending) - len(stdout) - len("\n"+stderr)
 	right := errs.text(room)

@@ -30,6 +30,7 @@ type Command struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Timeout        time.Duration // 0: as long as the context lasts
+	Network        bool          // it may connect to whatever the machine reaches
 }
 
 // Result is how a program ended.

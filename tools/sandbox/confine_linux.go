@@ -75,6 +75,9 @@ func (r *run) restrictFiles() error {
 	}
 	c := handled[r.Walls.Landlock]
 	attr := llsys.RulesetAttr{HandledAccessFS: uint64(c.HandledAccessFS), HandledAccessNet: uint64(c.HandledAccessNet), Scoped: uint64(c.Scoped)}
+	if r.Network {
+		attr.HandledAccessNet = 0
+	}
 	rules, err := llsys.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
 		return fmt.Errorf("landlock: make a ruleset: %w", err)
@@ -112,6 +115,9 @@ func (r *run) grants() []allowance {
 		}
 		for _, name := range append(settingFiles, "passwd", "group", "nsswitch.conf", "hosts") {
 			as = append(as, allowance{filepath.Join("/etc", name), mayRead, true})
+		}
+		if r.Network {
+			as = append(as, allowance{resolverFile, mayRead, true})
 		}
 		for _, src := range r.ReadOnly {
 			as = append(as, allowance{path: src.Path, rights: mayRead})

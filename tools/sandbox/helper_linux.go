@@ -261,7 +261,7 @@ func (r *run) confine() error {
 		return &startError{err}
 	}
 	if r.Walls.Seccomp {
-		if err := filterCalls(r.Walls); err != nil {
+		if err := filterCalls(r.Walls, r.Network); err != nil {
 			return err
 		}
 	}

@@ -18,27 +18,20 @@ import (
 // not say either who its children are in a new user namespace; and starting a process in
 // one copies the tables of the starter's memory, which is small here.
 //
-// args are the numbers of the user, the group, whether they are others than the
-// gateway's, and how many descriptors the helper gets from 3 on. It runs on the main
-// thread, with which the helper dies. It returns the exit status.
+// args are those of a launch. It runs on the main thread, with which the helper dies. It
+// returns the exit status.
 func launcher(args []string) int {
-	var n [4]int
-	if len(args) != len(n) {
+	l, err := parseLaunch(args)
+	if err != nil {
 		return 2
-	}
-	for i, arg := range args {
-		var err error
-		if n[i], err = strconv.Atoi(arg); err != nil {
-			return 2
-		}
 	}
 	cmd := exec.Command("/proc/self/exe", helperArg) //nolint:gosec,noctx // this very program; its input ends it
 	cmd.Dir, cmd.Env = "/", os.Environ()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	for fd := range n[3] {
+	for fd := range l.descriptors {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(specFD+fd), "inherited"))
 	}
-	cmd.SysProcAttr = newNamespaces(n[0], n[1], n[2] != 0)
+	cmd.SysProcAttr = l.newNamespaces()
 	if err := cmd.Start(); err != nil {
 		rep := report{Failed: err.Error()}
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
@@ -59,18 +52,60 @@ func launcher(args []string) int {
 	return 0
 }
 
-// newNamespaces are the attributes of a helper that runs as a user and group outside;
-// others says that they are not the gateway's.
-func newNamespaces(uid, gid int, others bool) *syscall.SysProcAttr {
+// launch is what a launcher is to start.
+type launch struct {
+	uid, gid    int  // of the helper, outside
+	others      bool // they are not the gateway's
+	network     bool // the helper keeps the machine's
+	descriptors int  // that the helper gets, from 3 on
+}
+
+// args returns l as the arguments of a launcher.
+func (l launch) args() []string {
+	args := []string{launcherArg}
+	for _, n := range []int{l.uid, l.gid, number(l.others), number(l.network), l.descriptors} {
+		args = append(args, strconv.Itoa(n))
+	}
+	return args
+}
+
+func number(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// parseLaunch reads what args returns, behind its first.
+func parseLaunch(args []string) (launch, error) {
+	var n [5]int
+	if len(args) != len(n) {
+		return launch{}, errors.New("arguments of another version of this program")
+	}
+	for i, arg := range args {
+		var err error
+		if n[i], err = strconv.Atoi(arg); err != nil {
+			return launch{}, err
+		}
+	}
+	return launch{n[0], n[1], n[2] != 0, n[3] != 0, n[4]}, nil
+}
+
+// newNamespaces are the attributes of the helper.
+func (l launch) newNamespaces() *syscall.SysProcAttr {
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
+	if !l.network {
+		flags |= unix.CLONE_NEWNET
+	}
 	return &syscall.SysProcAttr{
 		Setsid:      true,
 		Pdeathsig:   syscall.SIGKILL,
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: insideID, HostID: uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: insideID, HostID: gid, Size: 1}},
+		Cloneflags:  flags,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: insideID, HostID: l.uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: insideID, HostID: l.gid, Size: 1}},
 		// Root's other groups go; an ordinary user cannot let go of any.
-		GidMappingsEnableSetgroups: others,
-		Credential:                 &syscall.Credential{Uid: insideID, Gid: insideID, NoSetGroups: !others},
+		GidMappingsEnableSetgroups: l.others,
+		Credential:                 &syscall.Credential{Uid: insideID, Gid: insideID, NoSetGroups: !l.others},
 		// Rights inside the new namespaces, which outlive the start of the helper this way only.
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
 	}

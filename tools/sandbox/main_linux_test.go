@@ -189,7 +189,7 @@ func inWorld(t *testing.T, away string, want Level) (string, error) {
 	dir, self := reachable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	which := "^(TestLevel|TestEscapes|TestEnvironment|TestNothingSurvives)$"
+	which := "^(TestLevel|TestEscapes|TestNetwork|TestEnvironment|TestNothingSurvives)$"
 	if os.Getenv("PARLEY_LONG") != "" {
 		which = "."
 	}

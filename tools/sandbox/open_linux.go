@@ -33,7 +33,7 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 	if !mainCalled.Load() {
 		return nil, errors.New("sandbox: the main function of this program does not call Main first")
 	}
-	s := &Sandbox{config: c.Defaults(), level: LevelD}
+	s := &Sandbox{config: c.Defaults(), level: LevelD, network: &trial{}}
 	if s.config.Mode == ModeUnsafeHost {
 		s.system = system{uid: os.Geteuid(), gid: os.Getegid()}
 		s.reasons = []string{"the configuration says unsafe-host: programs run without walls"}
@@ -115,7 +115,7 @@ func (s *Sandbox) try(ctx context.Context, level Level, w walls) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, errors.New("the self-test took too long"))
 	defer cancel()
 	s.system.walls = w
-	err := s.selfTest(ctx)
+	err := s.selfTest(ctx, false)
 	switch {
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("self-test of the sandbox: %w", context.Cause(ctx))
@@ -141,8 +141,19 @@ func (s *Sandbox) try(ctx context.Context, level Level, w walls) (bool, error) {
 	return true, nil
 }
 
-// selfTest returns nil if the walls could be built and no probe got out.
-func (s *Sandbox) selfTest(ctx context.Context) (err error) {
+// tryNetwork runs the self-test behind the walls of a program that has the machine's network.
+func (s *Sandbox) tryNetwork(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, errors.New("the self-test took too long"))
+	defer cancel()
+	if err := s.selfTest(ctx, true); err != nil {
+		return fmt.Errorf("self-test of the sandbox with the network: %w", err)
+	}
+	return nil
+}
+
+// selfTest returns nil if the walls could be built and no probe got out; with network, the
+// machine's network is no way out.
+func (s *Sandbox) selfTest(ctx context.Context, network bool) (err error) {
 	dir, err := os.MkdirTemp("", "parley-self-test-")
 	if err != nil {
 		return err
@@ -153,13 +164,13 @@ func (s *Sandbox) selfTest(ctx context.Context) (err error) {
 		return fmt.Errorf("set the stage of the self-test: %w", err)
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	got, err := s.probe(ctx, st)
+	got, err := s.probe(ctx, st, network)
 	if err != nil {
 		return err
 	}
 	var out []string
 	for i, o := range got {
-		if o.Err == "" && (s.system.walls.Namespaces || !probes[i].seen) {
+		if o.Err == "" && (s.system.walls.Namespaces || !probes[i].seen) && (!network || !probes[i].network) {
 			out = append(out, o.Name)
 		}
 	}
@@ -170,7 +181,7 @@ func (s *Sandbox) selfTest(ctx context.Context) (err error) {
 }
 
 // probe runs all probes inside.
-func (s *Sandbox) probe(ctx context.Context, st *stage) ([]outcome, error) {
+func (s *Sandbox) probe(ctx context.Context, st *stage, network bool) ([]outcome, error) {
 	in, err := json.Marshal(st.targets)
 	if err != nil {
 		return nil, err
@@ -178,7 +189,7 @@ func (s *Sandbox) probe(ctx context.Context, st *stage) ([]outcome, error) {
 	var stdout, stderr bytes.Buffer
 	res, err := s.run(ctx, Command{
 		Args: []string{st.Self, probeArg}, Workspace: st.workspace, ReadOnly: []string{st.Self},
-		Stdin: bytes.NewReader(in), Stdout: &stdout, Stderr: &stderr,
+		Stdin: bytes.NewReader(in), Stdout: &stdout, Stderr: &stderr, Network: network,
 	})
 	if err != nil {
 		return nil, err

@@ -38,6 +38,8 @@ type probe struct {
 	try func(targets) error
 	// seen marks what level B does not keep in.
 	seen bool
+	// network marks what the machine's network is for.
+	network bool
 }
 
 var probes = []probe{
@@ -61,14 +63,21 @@ var probes = []probe{
 		_, err := os.ReadFile("link")
 		return err
 	}},
-	{name: "connect by TCP", try: func(t targets) error { return dial("tcp", t.TCP) }},
+	{name: "connect by TCP", network: true, try: func(t targets) error { return dial("tcp", t.TCP) }},
 	{name: "listen by TCP", try: func(targets) error { return listen("127.0.0.1:0") }},
-	{name: "send by UDP", try: func(t targets) error { return dial("udp", t.UDP) }},
+	{name: "send by UDP", network: true, try: func(t targets) error { return dial("udp", t.UDP) }},
 	{name: "unix socket", try: func(t targets) error { return dial("unix", t.Socket) }},
 	{name: "abstract unix socket", try: func(t targets) error { return dial("unix", t.Abstract) }},
 	{name: "datagram out of a socket pair", try: datagram},
 	{name: "netlink socket", try: func(targets) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW) }},
 	{name: "raw socket", try: func(targets) error { return socket(unix.AF_PACKET, unix.SOCK_RAW) }},
+	{name: "raw internet socket", try: func(targets) error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+		if err != nil {
+			return err
+		}
+		return unix.Close(fd)
+	}},
 	{name: "vsock", try: func(targets) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
 	{name: "signal to a process", try: func(t targets) error { return withVictim(t, func() error { return unix.Kill(t.Victim, 0) }) }},
 	{name: "ptrace", try: func(t targets) error { return withVictim(t, func() error { return seize(t.Victim) }) }},

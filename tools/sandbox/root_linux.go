@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,33 @@ var writtenFiles = map[string]string{
 	"etc/hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 }
 
+// Files by which a program finds what has a name in the network.
+const (
+	hostsFile    = "/etc/hosts"
+	resolverFile = "/etc/resolv.conf"
+)
+
+// systemFiles returns the files that are written for the program: with the machine's
+// network, its own hosts and resolver too, which must be in sight.
+func (r *run) systemFiles() (map[string]string, error) {
+	files := maps.Clone(writtenFiles)
+	if !r.Network {
+		return files, nil
+	}
+	for _, name := range []string{hostsFile, resolverFile} {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[strings.TrimPrefix(name, "/")] = string(text)
+	}
+	files["etc/nsswitch.conf"] = "passwd: files\ngroup: files\nhosts: files dns\n"
+	return files, nil
+}
+
 // Flags of mounts.
 const (
 	readable = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
@@ -59,6 +87,10 @@ func (r *run) buildRoot() error {
 	if err != nil {
 		return err
 	}
+	files, err := r.systemFiles()
+	if err != nil {
+		return err
+	}
 	if err := enterMemory(); err != nil {
 		return err
 	}
@@ -72,7 +104,7 @@ func (r *run) buildRoot() error {
 			return err
 		}
 	}
-	for name, text := range writtenFiles {
+	for name, text := range files {
 		if err := writeFile(name, text); err != nil {
 			return err
 		}

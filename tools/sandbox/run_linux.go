@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -39,7 +38,7 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
 	job := spec{
 		Walls: w, Args: c.Args, Dir: c.Dir, Memory: s.config.Memory, Processes: s.config.Processes,
-		FileSize: s.config.FileSize, Scratch: s.config.Scratch,
+		FileSize: s.config.FileSize, Scratch: s.config.Scratch, Network: c.Network,
 	}
 	inside := map[string]string{"HOME": insideHome, "USER": insideUser, "TMPDIR": "/tmp"}
 	if !w.Namespaces {
@@ -131,14 +130,7 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 
 	args := []string{helperArg}
 	if sys.walls.Namespaces {
-		others := 0
-		if sys.asRoot() {
-			others = 1
-		}
-		args = []string{launcherArg}
-		for _, n := range []int{sys.uid, sys.gid, others, len(r.child)} {
-			args = append(args, strconv.Itoa(n))
-		}
+		args = launch{sys.uid, sys.gid, sys.asRoot(), c.Network, len(r.child)}.args()
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...) //nolint:gosec // this very program
 	cmd.Dir = "/"

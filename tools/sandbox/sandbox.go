@@ -15,7 +15,7 @@
 // Which walls a machine can build is its [Level]. [Open] finds out by trying to break
 // out of them. See docs/decisions/0077.
 //
-// There is no network inside, and no way to ask for one yet.
+// There is no network inside, unless a command asks for the machine's own.
 package sandbox
 
 import (
@@ -25,6 +25,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -92,6 +93,10 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Timeout is how long the program may run; 0: as long as the context lasts.
 	Timeout time.Duration
+	// Network lets the program connect to whatever the machine reaches by TCP and UDP, its
+	// own services on 127.0.0.1 too. It accepts no connections, and has no other sockets.
+	// All other walls stand.
+	Network bool
 }
 
 // Result is how a program ended.
@@ -108,6 +113,13 @@ type Sandbox struct {
 	level   Level
 	reasons []string
 	system  system
+	network *trial // of the walls around a program with the machine's network
+}
+
+// trial is a self-test that is made once, when it is first needed.
+type trial struct {
+	mu   sync.Mutex // held while it is made; guards held
+	held bool
 }
 
 // Level returns which walls programs run in.
@@ -143,12 +155,34 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
+	if c.Network {
+		if err := s.TryNetwork(ctx); err != nil {
+			return Result{}, err
+		}
+	}
 	if c.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, c.Timeout, ErrTimeout)
 		defer cancel()
 		ctx = limited
 	}
 	return s.run(ctx, c)
+}
+
+// TryNetwork has a program try to get out of the walls that stand around a command with
+// [Command.Network], as [Open] does for all others. It does so once; Run calls it before the
+// first such command. Returns ErrEscaped, with how, if a program got out.
+func (s *Sandbox) TryNetwork(ctx context.Context) error {
+	if s.level == LevelD {
+		return nil // nothing runs, or without walls
+	}
+	s.network.mu.Lock()
+	defer s.network.mu.Unlock()
+	if s.network.held {
+		return nil
+	}
+	err := s.tryNetwork(ctx)
+	s.network.held = err == nil
+	return err
 }
 
 // Close lets go of what Open holds. No Run may be under way.

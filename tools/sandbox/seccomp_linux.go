@@ -43,8 +43,7 @@ const (
 
 // forbidden are calls that no program in a sandbox makes.
 var forbidden = []uint32{
-	// All networks. Two connected sockets of this very process are left.
-	unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN,
+	unix.SYS_LISTEN,
 	// Looking into other processes.
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
 	unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
@@ -62,6 +61,24 @@ var forbidden = []uint32{
 	unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP,
 }
 
+// networkCalls are refused too, but to programs that have the machine's network. Two connected
+// sockets of this very process are left.
+var networkCalls = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND}
+
+// otherSockets are those that a program with the machine's network has no more than any
+// other: all but TCP and UDP of the two internet families. It connects by an address, so
+// Unix sockets outside stay out of reach.
+func otherSockets() []refusal {
+	rs := []refusal{
+		{unix.SYS_SOCKET, unix.EAFNOSUPPORT, []condition{{0, unix.BPF_JEQ, true, unix.AF_INET}, {0, unix.BPF_JEQ, true, unix.AF_INET6}}},
+		{unix.SYS_SOCKET, unix.EPROTONOSUPPORT, []condition{{2, unix.BPF_JEQ, true, 0}, {2, unix.BPF_JEQ, true, unix.IPPROTO_TCP}, {2, unix.BPF_JEQ, true, unix.IPPROTO_UDP}}},
+	}
+	for _, flags := range []uint32{0, unix.SOCK_CLOEXEC, unix.SOCK_NONBLOCK, unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK} {
+		rs = append(rs, refusal{unix.SYS_SOCKET, unix.EPERM, []condition{{1, unix.BPF_JEQ, false, unix.SOCK_RAW | flags}}})
+	}
+	return rs
+}
+
 // absent are calls whose callers know what to do where they are missing. The filter
 // cannot see what is behind a pointer, which clone3 and openat2 have their flags in.
 var absent = []uint32{
@@ -69,8 +86,8 @@ var absent = []uint32{
 	unix.SYS_MEMFD_SECRET,
 }
 
-// refusals are all of them for one level.
-func refusals(w walls) []refusal {
+// refusals are all of them for one level; with network, of a program that has the machine's.
+func refusals(w walls, network bool) []refusal {
 	var rs []refusal
 	add := func(err unix.Errno, calls ...uint32) {
 		for _, nr := range calls {
@@ -78,6 +95,11 @@ func refusals(w walls) []refusal {
 		}
 	}
 	add(unix.EPERM, forbidden...)
+	if network {
+		rs = append(rs, otherSockets()...)
+	} else {
+		add(unix.EPERM, networkCalls...)
+	}
 	add(unix.EPERM, forbiddenHere...)
 	add(unix.ENOSYS, absent...)
 	rs = append(
@@ -168,8 +190,8 @@ func assemble(rs []refusal) []unix.SockFilter {
 
 // filterCalls refuses calls of this thread and of what it starts, for good. It needs
 // no_new_privs.
-func filterCalls(w walls) error {
-	p := assemble(slices.Clone(refusals(w)))
+func filterCalls(w walls, network bool) error {
+	p := assemble(slices.Clone(refusals(w, network)))
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]} //nolint:gosec // a few hundred
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
 		return fmt.Errorf("filter system calls: %w", e)

@@ -19,6 +19,7 @@ type spec struct {
 	Workspace source
 	ReadOnly  []source
 	Private   string // without namespaces: the folder for temporary files
+	Network   bool   // the machine's own
 	Memory    int64
 	Processes int
 	FileSize  int64

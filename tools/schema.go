@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -125,8 +126,17 @@ func explainString(path string, s *jsonschema.Schema, v string) error {
 		return fmt.Errorf("%s must have at least %d characters, not %d", fieldName(path), *s.MinLength, n)
 	case s.MaxLength != nil && n > *s.MaxLength:
 		return fmt.Errorf("%s must have at most %d characters, not %d", fieldName(path), *s.MaxLength, n)
+	case s.Pattern != "" && !matches(s.Pattern, v):
+		return fmt.Errorf("%s does not match %s", fieldName(path), s.Pattern)
 	}
 	return nil
+}
+
+// matches reports whether a pattern of a schema fits a text; one that is none is for the
+// validator to refuse.
+func matches(pattern, text string) bool {
+	re, err := regexp.Compile(pattern)
+	return err != nil || re.MatchString(text)
 }
 
 func explainNumber(path string, s *jsonschema.Schema, v float64) error {

@@ -84,6 +84,13 @@ func (a Arguments) String() string {
 	return a.text
 }
 
+// Field returns the value of the field of that name, and whether it is given: a
+// map[string]any, []any, string, int64, float64, bool or nil, which must not be changed.
+func (a Arguments) Field(field string) (any, bool) {
+	v, ok := a.fields[field]
+	return v, ok
+}
+
 // Text returns the field of that name as a text; "" where there is none.
 func (a Arguments) Text(field string) string {
 	switch v := a.fields[field].(type) {

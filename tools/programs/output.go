@@ -19,6 +19,10 @@ type Capture struct {
 	limit    int
 	progress func(string) // nil: nobody looks on
 
+	// Clean, if set, takes out of the text what nobody may read, before it is cut; whole says
+	// that it is all there is. It is set before anything is written.
+	Clean func(text string, whole bool) string
+
 	mu    sync.Mutex // guards kept and total
 	kept  []byte
 	total int64
@@ -54,6 +58,9 @@ func (c *Capture) text(limit int) string {
 		kept = wholeCharacters(kept)
 	}
 	s := strings.ToValidUTF8(string(kept), string(utf8.RuneError))
+	if c.Clean != nil {
+		s = c.Clean(s, c.total == int64(len(c.kept)))
+	}
 	if len(s) <= limit && c.total == int64(len(c.kept)) {
 		return s
 	}

@@ -2,12 +2,17 @@ package sandbox
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // allowed are the variables of the gateway that programs get (H01). No other does, so no
 // key or token of the gateway is among them (H03).
 var allowed = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ"}
+
+// Variables returns the names of the variables that every program gets from the gateway's
+// environment, if they are set there.
+func Variables() []string { return slices.Clone(allowed) }
 
 // standardPath is where programs are looked up if there is no PATH.
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -39,12 +39,15 @@ const maxSize = 1 << 20
 // Load reads the configuration in file. Variables come from lookup, which is
 // normally os.LookupEnv. The error, if any, is an *Error with every mistake; no
 // secret is ever part of it.
-func Load(file string, lookup func(string) (string, bool)) (settings.Config, error) {
+//
+// roles, if there are any, hold in place of those of the configuration: a process that runs
+// no turns needs no programs of tools.
+func Load(file string, lookup func(string) (string, bool), roles ...string) (settings.Config, error) {
 	data, mode, err := loadFile(file)
 	if err != nil {
 		return settings.Config{}, err
 	}
-	return parse(file, data, mode, lookup)
+	return parse(file, data, mode, lookup, roles)
 }
 
 // Locate reports where in file the mistakes are that building a gateway found in a
@@ -85,28 +88,37 @@ func loadFile(file string) ([]byte, fs.FileMode, error) {
 // Parse reads a configuration that is not in a file of its own; name stands
 // for the file in errors, and its folder is where relative paths start.
 func Parse(name string, data []byte, lookup func(string) (string, bool)) (settings.Config, error) {
-	return parse(name, data, 0o600, lookup)
+	return parse(name, data, 0o600, lookup, nil)
 }
 
-func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (string, bool)) (settings.Config, error) {
+func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (string, bool), roles []string) (settings.Config, error) {
 	d := newDecoder(filepath.Dir(name), mode, lookup)
 	var cfg settings.Config
 	if root := d.parseDocument(data); root != nil {
 		d.decodeValue(valueOf(&cfg), root, "")
 	}
+	var named *toolsFile
 	if !d.broken {
+		if len(roles) > 0 {
+			cfg.Roles = roles
+		}
 		d.makeAbsolute(&cfg)
 		cfg.ReadFrom = d.allReadFrom(name)
 		cfg = cfg.Defaults()
 		d.reportReplacedZeros(&cfg)
+		named = d.readTools(&cfg)
 		var all problems.List
 		all.Check("", cfg.Validate())
 		for _, p := range all {
-			d.addProblem(p)
+			if !named.take(p) {
+				d.addProblem(p)
+			}
 		}
 	}
-	if len(d.mistakes) > 0 {
-		return settings.Config{}, d.report(name)
+	report := d.report(name)
+	report.Mistakes = append(report.Mistakes, named.mistakes()...)
+	if len(report.Mistakes) > 0 {
+		return settings.Config{}, report
 	}
 	return cfg, nil
 }

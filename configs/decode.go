@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,9 @@ type decoder struct {
 	secretAt  map[string]bool // paths of secrets that are given, or by file
 	mistakes  []Mistake
 	broken    bool // too much for the parts to be asked
+
+	literal func(path string) bool // values that hold no variables; nil: none
+	entries map[string][]string    // of a mapping in its order: the paths of its entries
 }
 
 func newDecoder(dir string, mode fs.FileMode, lookup func(string) (string, bool)) *decoder {
@@ -49,10 +53,11 @@ func newDecoder(dir string, mode fs.FileMode, lookup func(string) (string, bool)
 	return &decoder{
 		lookup: lookup, dir: dir, mode: mode,
 		positions: map[string]position{}, values: map[string]expansion{}, meant: map[string]bool{}, secretAt: map[string]bool{},
+		entries: map[string][]string{},
 	}
 }
 
-func valueOf(cfg *settings.Config) reflect.Value { return reflect.ValueOf(cfg).Elem() }
+func valueOf[T any](v *T) reflect.Value { return reflect.ValueOf(v).Elem() }
 
 func (d *decoder) addMistake(p position, path, message string) {
 	d.mistakes = append(d.mistakes, Mistake{
@@ -126,6 +131,8 @@ func (d *decoder) decodeValue(v reflect.Value, n *yaml.Node, path string) {
 		d.decodeFields(v, n, path)
 	case v.Kind() == reflect.Map:
 		d.decodeEntries(v, n, path)
+	case v.Kind() == reflect.Slice && isNamed(v.Type().Elem()):
+		d.decodeNamed(v, n, path)
 	case v.Kind() == reflect.Slice:
 		d.decodeList(v, n, path)
 	default:
@@ -200,7 +207,7 @@ func (d *decoder) decodeFields(v reflect.Value, n *yaml.Node, path string) {
 func fields(v reflect.Value) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
 		for _, f := range reflect.VisibleFields(v.Type()) {
-			if key := f.Tag.Get("yaml"); key != "" && !yield(key, v.FieldByIndex(f.Index)) {
+			if key := f.Tag.Get("yaml"); key != "" && key[0] != ',' && !yield(key, v.FieldByIndex(f.Index)) {
 				return
 			}
 		}
@@ -220,6 +227,49 @@ func (d *decoder) decodeEntries(v reflect.Value, n *yaml.Node, path string) {
 		m.SetMapIndex(reflect.ValueOf(key), e)
 	})
 	v.Set(m)
+}
+
+// Tags of the fields of what has a name: the key of an entry, and what stands behind it,
+// where that is a single field.
+const (
+	keyTag   = ",key"
+	valueTag = ",value"
+)
+
+// isNamed reports whether a list of t is written as a mapping, whose order counts.
+func isNamed(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		return f.Tag.Get("yaml") == keyTag
+	})
+}
+
+// decodeNamed fills a list of what has names from a mapping, in its order.
+func (d *decoder) decodeNamed(v reflect.Value, n *yaml.Node, path string) {
+	s := reflect.MakeSlice(v.Type(), 0, len(n.Content)/2)
+	d.walkMapping(n, path, func(full, key string, p position, value *yaml.Node) {
+		e := reflect.New(v.Type().Elem()).Elem()
+		target := e
+		for _, f := range reflect.VisibleFields(e.Type()) {
+			switch f.Tag.Get("yaml") {
+			case keyTag:
+				e.FieldByIndex(f.Index).SetString(key)
+			case valueTag:
+				target = e.FieldByIndex(f.Index)
+			}
+		}
+		if full != joinPath(path, key) {
+			if target.Kind() != reflect.String || !variable.MatchString(key) {
+				d.addMistake(p, full, "a short name of letters, digits and _ belongs here; what stands here is not shown, as it may be a secret")
+				return
+			}
+			full = fmt.Sprintf("%s[%d]", full, s.Len()) // a variable of the environment
+		}
+		d.positions[full] = p
+		d.entries[path] = append(d.entries[path], full)
+		d.decodeValue(target, value, full)
+		s = reflect.Append(s, e)
+	})
+	v.Set(s)
 }
 
 func (d *decoder) decodeList(v reflect.Value, n *yaml.Node, path string) {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Error is all mistakes of one configuration, in the order of the file.
+// Error is all mistakes of one configuration, in the order of the file, and then those of
+// files that it names.
 type Error struct {
 	File     string
 	Mistakes []Mistake
@@ -15,6 +16,7 @@ type Error struct {
 
 // Mistake is one of them. Line and Column count from 1; 0: nowhere in the file.
 type Mistake struct {
+	File         string // "": that of the Error
 	Line, Column int
 	Path         string // as providers.main.api_key
 	Message      string
@@ -32,7 +34,7 @@ func (e *Error) Error() string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(e.File + ":")
+		b.WriteString(cmp.Or(m.File, e.File) + ":")
 		if m.Line > 0 {
 			fmt.Fprintf(&b, "%d:", m.Line)
 			if m.Column > 0 {

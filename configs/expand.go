@@ -27,6 +27,7 @@ type expansion struct {
 	text        string
 	substituted []string // what was put in
 	fallback    bool     // some of it is a default, which stands in the file
+	defaults    []string // those of them
 	empty       string   // a variable that is set, but to nothing
 }
 
@@ -85,6 +86,7 @@ func (d *decoder) substitute(inside string, e *expansion) (string, error) {
 		return v, nil
 	case has:
 		e.fallback = e.fallback || fallback != ""
+		e.defaults = append(e.defaults, fallback)
 		return fallback, nil
 	}
 	//nolint:err113 // the text is for the operator

@@ -20,6 +20,10 @@ func (d *decoder) decodeScalar(v reflect.Value, n *yaml.Node, path string) {
 		d.addMistakeAt(n, path, "a single value belongs here")
 		return
 	}
+	if d.literal != nil && d.literal(path) {
+		d.setScalar(v, n, path, expansion{text: n.Value})
+		return
+	}
 	e, err := d.expand(n.Value)
 	if v.Type() == secretType {
 		// Before anything is reported, so that nothing shows it.
@@ -33,6 +37,11 @@ func (d *decoder) decodeScalar(v reflect.Value, n *yaml.Node, path string) {
 		return
 	}
 	d.values[path] = e
+	d.setScalar(v, n, path, e)
+}
+
+// setScalar reads the text of one value.
+func (d *decoder) setScalar(v reflect.Value, n *yaml.Node, path string, e expansion) {
 	switch {
 	case v.Type() == secretType:
 		d.setLiteralSecret(v, n, path, e)

@@ -37,9 +37,10 @@ type edition struct {
 	sets          ops.LabelSets
 	prices        *prices.View
 
-	runner  shell.Runner       // of the scripts of the tool bash; nil: there is no such tool
-	scripts shellpolicy.Config // what they are judged by
-	runsIn  string             // what runs them, as people are told
+	runner  shell.Runner                         // of the tools that run programs; nil: there are none
+	scripts *shellpolicy.Config                  // what those of the tool bash are judged by; nil: there is no such tool
+	runsIn  string                               // what runs programs, as people are told
+	clean   func(text string, whole bool) string // takes secrets out of what programs write
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
@@ -51,7 +52,7 @@ type edition struct {
 // returned as problems.List.
 func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
-	e := &edition{cfg: cfg, log: g.o.Logger, sets: ops.LabelSets{Version: g.o.Version, Tools: settings.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	e := &edition{cfg: cfg, log: g.o.Logger, clean: cleaner(g.redactor), sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)
 	}
@@ -93,7 +94,7 @@ func (g *Gateway) equip(e *edition) error {
 	e.commands = commands.Handler{
 		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off,
 	}
-	e.giveShell(g.opened.sandbox)
+	e.giveRunner(g.opened.sandbox)
 	if err := e.attachTools(store); err != nil {
 		return err
 	}

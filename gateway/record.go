@@ -41,7 +41,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 		Subagents: func() recording.Setup {
 			e := g.present()
 			return recording.Setup{
-				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Web: e.recordedWeb(),
+				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Web: e.recordedWeb(), Commands: e.recordedCommands(),
 				Approvals: e.cfg.Approvals, Approvers: e.cfg.Approvers(),
 			}
 		},

@@ -18,8 +18,9 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		cfg: settings.Config{Agents: map[string]settings.AgentConfig{}, Subagents: setup.Subagents}, log: slog.New(slog.DiscardHandler),
 		said: map[string]words{}, agents: map[string]worker.Agent{},
 	}
+	e.runner, e.cfg.Tools.Commands = recordedRunner{}, setup.Commands // without programs
 	if b := setup.Bash; b != nil {
-		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, b.Policy, b.Where
+		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, &b.Policy, b.Where
 	}
 	e.cfg.Web = webAgain(setup.Web)
 	for name, a := range setup.Agents {
@@ -36,7 +37,7 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 			Prompt:     e.said[name].agent(),
 		}
 	}
-	all, err := e.builtinTools(store)
+	all, err := e.allTools(store)
 	if err != nil {
 		return nil, fmt.Errorf("make the tools for the replay: %w", err)
 	}

@@ -25,7 +25,7 @@ var errNotRunning = errors.New("the gateway does not run any more")
 // later: events, turns with all their sub-agents, commands. What is under way ends as it
 // began. The answer names what changed, and what needs a restart, which stays as it was.
 //
-// With any mistake, also in a file of prices, instructions or skills, nothing changes, and
+// With any mistake, also in a file of prices, instructions, skills or tools, nothing changes, and
 // the error is all of them. Log, status and metrics have both. It waits until the gateway
 // has started.
 func (g *Gateway) Reload() (admin.Reloaded, error) {
@@ -94,9 +94,14 @@ func (g *Gateway) reload() (admin.Reloaded, error) {
 	e.warnWindows()
 	e.warnRoots()
 	e.warnProxies()
+	e.warnNetwork()
 	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
 	slices.Sort(changed)
 	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(g.cfg)...)
+	if g.lacksSandbox(e) {
+		restart = append(restart, toolsFile)
+		changed = slices.DeleteFunc(changed, func(path string) bool { return path == toolsFile })
+	}
 	slices.Sort(restart)
 	return admin.Reloaded{Changed: slices.Compact(changed), NeedRestart: restart}, nil
 }
@@ -114,6 +119,9 @@ func (g *Gateway) prepare(cfg settings.Config) (*edition, prices.Draft, error) {
 	return e, list, g.equip(e)
 }
 
+// toolsFile is the path of the file of command-line tools.
+const toolsFile = "tools.file"
+
 // changedFiles names what was read from files that now say something else.
 func changedFiles(was, now *edition) (paths []string) {
 	for name, w := range now.said {
@@ -124,6 +132,9 @@ func changedFiles(was, now *edition) (paths []string) {
 		if ok && !reflect.DeepEqual(old.skills, w.skills) {
 			paths = append(paths, "agents."+name+".skills")
 		}
+	}
+	if !reflect.DeepEqual(was.cfg.Tools.Commands, now.cfg.Tools.Commands) {
+		paths = append(paths, toolsFile)
 	}
 	if !reflect.DeepEqual(was.prices.Rows("", ""), now.prices.Rows("", "")) {
 		paths = append(paths, "prices.file")
@@ -225,7 +236,8 @@ type look struct {
 
 // same reports whether both found the same.
 func (l look) same(other look) bool {
-	return l.problem == other.problem && l.cfg.Into(other.cfg).None() && reflect.DeepEqual(l.said, other.said)
+	return l.problem == other.problem && l.cfg.Into(other.cfg).None() && reflect.DeepEqual(l.said, other.said) &&
+		reflect.DeepEqual(l.cfg.Tools.Commands, other.cfg.Tools.Commands)
 }
 
 // lookAtFiles reads the configuration and changes nothing.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/gateway/settings"
+	"parley/tools/commandline"
 )
 
 // secretsOf returns all that the configuration holds or names: tokens and keys, passwords
@@ -27,6 +28,7 @@ func secretsOf(c settings.Config) (all []string) {
 		all = append(all, userinfo(p.BaseURL)...)
 	}
 	add(c.Web.Search.Key)
+	all = append(all, commandline.Secrets(c.Tools.Commands)...)
 	all = append(all, userinfo(c.Store.Redis.URL.Reveal())...)
 	for u := range strings.SplitSeq(c.Broker.URL, ",") {
 		all = append(all, userinfo(strings.TrimSpace(u))...)

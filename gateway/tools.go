@@ -27,7 +27,7 @@ func (e *edition) attachTools(store sessions.Store) error {
 	if err := e.checkRoots(); err != nil {
 		return err
 	}
-	all, err := e.builtinTools(store)
+	all, err := e.allTools(store)
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
@@ -60,9 +60,9 @@ func (e *edition) shareTools(all *tools.Set) error {
 	return nil
 }
 
-// builtinTools makes the tools of settings.ToolNames; those for sub-agents when there may be
+// allTools makes the tools of settings.Config.ToolNames; those for sub-agents when there may be
 // some.
-func (e *edition) builtinTools(store sessions.Store) (*tools.Set, error) {
+func (e *edition) allTools(store sessions.Store) (*tools.Set, error) {
 	all, err := files.All(e.cfg.Files)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,11 @@ func (e *edition) builtinTools(store sessions.Store) (*tools.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, internet)...)
+	commands, err := e.commandTools()
+	if err != nil {
+		return nil, err
+	}
+	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, commands, internet)...)
 }
 
 // resultBytes is how much of a tool's result a request holds; 0: any number.

@@ -40,6 +40,7 @@ func (g *Gateway) wire() error {
 	e.warnWindows()
 	e.warnRoots()
 	e.warnProxies()
+	e.warnNetwork()
 	g.current.Store(e)
 	env := g.env()
 	for _, a := range g.cfg.Accounts() {

@@ -58,20 +58,16 @@ func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, fi
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("role") && len(roles) == 0 {
+			return newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
+		}
 		load := func() (settings.Config, error) {
-			cfg, err := configs.Load(file, p.getenv)
-			if cmd.Flags().Changed("role") {
-				cfg.Roles = roles
-			}
-			return cfg, err //nolint:wrapcheck // it says every mistake
+			return configs.Load(file, p.getenv, roles...) //nolint:wrapcheck // it says every mistake
 		}
 		locate := func(err error) error { return configs.Locate(file, p.getenv, err) }
 		cfg, err := load()
 		if err != nil {
 			return &exitError{exitConfig, err}
-		}
-		if cmd.Flags().Changed("role") && len(roles) == 0 {
-			return newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
 		}
 		level := &slog.LevelVar{}
 		level.Set(cfg.Log.SlogLevel())

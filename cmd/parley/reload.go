@@ -16,7 +16,7 @@ func reloadCommand(p program) *cobra.Command {
 		Use:   "reload",
 		Short: "Have the gateway that runs read its configuration again",
 		Long: `reload has the gateway that runs read its configuration again, with the files of
-prices, instructions and skills that it names. What is new holds for messages and
+prices, instructions, skills and tools that it names. What is new holds for messages and
 turns that begin later; a turn that runs ends as it began. It prints what changed
 and what needs a restart, which stays as it was until then.
 

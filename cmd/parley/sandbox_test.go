@@ -9,10 +9,11 @@ import (
 func TestTheStatusSaysWhichWallsThereAre(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]admin.Sandbox{
-		"level A":                                   {Level: "A", Usable: true},
-		"level B: no namespaces; no shadow":         {Level: "B", Usable: true, Reasons: []string{"no namespaces", "no shadow"}},
-		"none: the configuration says so":           {Level: "D", Usable: true, Reasons: []string{"the configuration says so"}},
-		"none, so bash is not offered: no Landlock": {Level: "D", Reasons: []string{"no Landlock"}},
+		"level A":                           {Level: "A", Usable: true},
+		"level B: no namespaces; no shadow": {Level: "B", Usable: true, Reasons: []string{"no namespaces", "no shadow"}},
+		"none: the configuration says so":   {Level: "D", Usable: true, Reasons: []string{"the configuration says so"}},
+		"level C, with this machine's network for get, put: no Landlock": {Level: "C", Usable: true, Reasons: []string{"no Landlock"}, Tools: []string{"bash", "get", "put"}, Network: []string{"get", "put"}},
+		"none, so these tools are not offered: bash, get: no Landlock":   {Level: "D", Reasons: []string{"no Landlock"}, Tools: []string{"bash", "get"}},
 	} {
 		if got := sandboxState(s); got != want {
 			t.Errorf("%q, want %q", got, want)

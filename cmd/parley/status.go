@@ -125,17 +125,20 @@ func readiness(st admin.Status) string {
 	return "no: " + sanitize(strings.Join(why, "; "))
 }
 
-// sandboxState says which walls there are around the programs of the tool bash.
+// sandboxState says which walls there are around the programs of tools.
 func sandboxState(b admin.Sandbox) string {
 	why := ""
 	if len(b.Reasons) > 0 {
 		why = ": " + sanitize(strings.Join(b.Reasons, "; "))
 	}
+	state := "level " + sanitize(b.Level)
 	switch {
 	case !b.Usable:
-		return "none, so bash is not offered" + why
+		return "none, so these tools are not offered: " + sanitize(strings.Join(b.Tools, ", ")) + why
 	case b.Level == "D":
-		return "none" + why
+		state = "none"
+	case len(b.Network) > 0:
+		state += ", with this machine's network for " + sanitize(strings.Join(b.Network, ", "))
 	}
-	return "level " + sanitize(b.Level) + why
+	return state + why
 }

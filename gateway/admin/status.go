@@ -60,6 +60,8 @@ type Sandbox struct {
 	Level   string   `json:"level"`             // A, all of them, to D, none
 	Usable  bool     `json:"usable"`            // programs run
 	Reasons []string `json:"reasons,omitempty"` // why the level is not A
+	Tools   []string `json:"tools,omitempty"`   // that run programs
+	Network []string `json:"network,omitempty"` // those of them that have the machine's network
 }
 
 // Check is one thing that readiness depends on.
@@ -266,7 +268,7 @@ func (st *Status) assess() {
 		not("%d of %s in the last %d minutes failed, and people were told so; the log says why (turn ended early)", r.FailedTurns, plural(r.Turns, "turn"), r.Minutes)
 	}
 	if b := st.Sandbox; b != nil && !b.Usable {
-		not("bash is enabled, but programs cannot be walled in on this machine, so no agent has it: %s", strings.Join(b.Reasons, "; "))
+		not("programs cannot be walled in on this machine, so no agent has the tools that run some (%s): %s", strings.Join(b.Tools, ", "), strings.Join(b.Reasons, "; "))
 	}
 	if st.GivenUp {
 		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",

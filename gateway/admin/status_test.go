@@ -53,8 +53,8 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"a conversation waits":                                 func(s *Status) { s.Work.WaitsSince = now.Add(-6 * time.Minute) },
 		"an answer waits":                                      func(s *Status) { s.Outbox.PendingSince = now.Add(-6 * time.Minute) },
 		"the message log is nea":                               func(s *Status) { s.Log.Bytes = 1 << 30 },
-		"bash is enabled, but programs cannot be walled in on this machine, so no agent has it: no L; no n": func(s *Status) {
-			s.Sandbox = &Sandbox{Level: "D", Reasons: []string{"no L", "no n"}}
+		"programs cannot be walled in on this machine, so no agent has the tools that run some (bash, get): no L; no n": func(s *Status) {
+			s.Sandbox = &Sandbox{Level: "D", Reasons: []string{"no L", "no n"}, Tools: []string{"bash", "get"}}
 		},
 		"the budget day is used": func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
 	} {

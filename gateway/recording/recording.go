@@ -37,6 +37,7 @@ import (
 	"parley/sessionkeys"
 	"parley/subagents"
 	"parley/tools"
+	"parley/tools/commandline"
 	"parley/tools/shell/policy"
 	"parley/tools/skills"
 	"parley/transcript"
@@ -86,7 +87,9 @@ type Setup struct {
 	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
 	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
 	Bash      *Bash            `json:"bash,omitempty"`   // null: no agent could have the tool
-	Web       *Web             `json:"web,omitempty"`    // null: no agent could have the tools
+	// The operator's command-line tools, without what they run in.
+	Commands []commandline.Spec `json:"commands,omitempty"`
+	Web      *Web               `json:"web,omitempty"` // null: no agent could have the tools
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance

@@ -97,9 +97,7 @@ func (c Config) validateAgents(ps *problems.List) {
 		}
 		c.validateInstructions(ps, path, a)
 		for i, t := range a.Tools {
-			if !slices.Contains(ToolNames(), t) {
-				ps.Add(fmt.Sprintf("%s.tools[%d]", path, i), "no tool %q; there are %s", t, strings.Join(ToolNames(), ", "))
-			}
+			ps.Check(fmt.Sprintf("%s.tools[%d]", path, i), c.checkToolName(t))
 		}
 	}
 }

@@ -63,6 +63,7 @@ type Config struct {
 	Skills      []string           `yaml:"skills"`
 	Files       files.Config       `yaml:"files"`
 	Bash        BashConfig         `yaml:"bash"`
+	Tools       ToolsConfig        `yaml:"tools"`
 	Sandbox     sandbox.Config     `yaml:"sandbox"`
 	Web         WebConfig          `yaml:"web"`
 	Attachments attachments.Config `yaml:"attachments"`

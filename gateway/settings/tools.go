@@ -2,16 +2,79 @@ package settings
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"parley/problems"
 	"parley/subagents"
 	"parley/subagents/overview"
+	"parley/tools"
+	"parley/tools/commandline"
 	"parley/tools/files"
 	"parley/tools/skills"
 	"parley/tools/web"
 )
+
+// ToolsConfig is the operator's own tools.
+type ToolsConfig struct {
+	// File describes command-line tools; see package commandline.
+	File string `yaml:"file"`
+	// Commands are those tools, as they were read from File. Unread says that File could not
+	// be read: any name may be that of one.
+	Commands []commandline.Spec
+	Unread   bool
+}
+
+// ProgramTools returns the names of the tools that run programs.
+func (c Config) ProgramTools() []string {
+	names := commandline.Names(c.Tools.Commands)
+	if c.Bash.Enabled {
+		names = append([]string{bashName}, names...)
+	}
+	return names
+}
+
+// BuiltinNames returns the names that no tool of the operator's may have.
+func BuiltinNames() []string { return append(ToolNames(), tools.DoneName) }
+
+// CommandsPath is the path of the mistakes in ToolsConfig.Commands.
+const CommandsPath = "tools.commands"
+
+// ToolNames returns all tools that an agent may have, in the order in which a model sees them.
+func (c Config) ToolNames() []string {
+	return append(ToolNames(), commandline.Names(c.Tools.Commands)...)
+}
+
+// checkToolName returns what is wrong with the name of a tool in a list; nil: nothing.
+func (c Config) checkToolName(name string) error {
+	if names := c.ToolNames(); !slices.Contains(names, name) && !c.Tools.Unread {
+		return fmt.Errorf("no tool %q; there are %s", name, strings.Join(names, ", ")) //nolint:err113 // the text is for the operator
+	}
+	return nil
+}
+
+// validateTools reports the mistakes in the operator's own tools.
+func (c Config) validateTools(ps *problems.List) {
+	ps.Check("", commandline.Validate(CommandsPath, c.Tools.Commands, BuiltinNames()...))
+	for i, s := range c.Tools.Commands {
+		at := fmt.Sprintf("%s[%d]", CommandsPath, i)
+		for _, path := range []string{s.Program.Path, s.Program.Real} {
+			if path != "" && IsBelow(filepath.Clean(c.StateDir), path) {
+				ps.Add(at+".cmd", "%s lies in the state folder %s, where agents write: a program must not be theirs", path, c.StateDir)
+				break
+			}
+		}
+		for n, path := range s.ReadOnly {
+			for _, private := range c.PrivatePaths() {
+				if Overlap(filepath.Clean(path), filepath.Clean(private)) {
+					ps.Add(fmt.Sprintf("%s.read_only[%d]", at, n), "%s and %s lie in each other, which is the gateway's own", path, private)
+					break
+				}
+			}
+		}
+	}
+}
 
 // ToolNames returns the built-in tools an agent may have, in the order in which a
 // model sees them.
@@ -57,9 +120,7 @@ func (c Config) validateSubagents(ps *problems.List) {
 	ps.Check("subagents", s.Validate())
 	for key, names := range map[string][]string{"tools": s.Tools, "deny": s.Deny} {
 		for i, name := range names {
-			if !slices.Contains(ToolNames(), name) {
-				ps.Add(fmt.Sprintf("subagents.%s[%d]", key, i), "no tool %q; there are %s", name, strings.Join(ToolNames(), ", "))
-			}
+			ps.Check(fmt.Sprintf("subagents.%s[%d]", key, i), c.checkToolName(name))
 		}
 	}
 	for i, name := range s.Agents {

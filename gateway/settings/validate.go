@@ -70,6 +70,7 @@ func (c Config) Validate() error {
 	c.validateBash(&ps)
 	c.Web.validate(&ps)
 	c.validateToolsThatAreOff(&ps)
+	c.validateTools(&ps)
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)
 	ps.Check("workspaces", c.Workspaces.Validate())

@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"parley/gateway/admin"
+	"parley/gateway/redaction"
+	"parley/gateway/settings"
+	"parley/tools"
+	"parley/tools/commandline"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
+)
+
+// openSandbox builds the walls for what tools run, and tries them; nil where no turn of this
+// process may need them.
+func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
+	names := g.cfg.ProgramTools()
+	if len(names) == 0 || !g.cfg.HasRole(settings.RoleWorker) {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	c := g.cfg.Sandbox
+	c.Getenv = os.LookupEnv
+	s, err := sandbox.Open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("open the sandbox: %w", err)
+	}
+	reasons := strings.Join(s.Reasons(), "; ")
+	switch {
+	case !s.Usable():
+		g.o.Logger.Error("sandbox not available, tools that run programs are not offered", "tools", names, "reasons", reasons)
+		return s, nil
+	case s.Level() != sandbox.LevelA:
+		g.o.Logger.Warn("sandbox opened, not with all walls", "level", string(s.Level()), "reasons", reasons)
+	default:
+		g.o.Logger.Info("sandbox opened", "level", string(s.Level()))
+	}
+	if len(commandline.Networked(g.cfg.Tools.Commands)) == 0 {
+		return s, nil
+	}
+	if err := s.TryNetwork(ctx); err != nil {
+		return s, fmt.Errorf("open the sandbox: %w", err)
+	}
+	return s, nil
+}
+
+// sandboxStatus returns which walls there are; nil: nothing needs any.
+func (g *Gateway) sandboxStatus() *admin.Sandbox {
+	s, cfg := g.opened.sandbox, g.present().cfg
+	if s == nil {
+		return nil
+	}
+	return &admin.Sandbox{
+		Level: string(s.Level()), Usable: s.Usable(), Reasons: s.Reasons(),
+		Tools: cfg.ProgramTools(), Network: commandline.Networked(cfg.Tools.Commands),
+	}
+}
+
+// lacksSandbox reports whether e has tools that run programs, and the gateway was started
+// without any, so that there is nothing to run them in.
+func (g *Gateway) lacksSandbox(e *edition) bool {
+	return g.opened.sandbox == nil && len(e.cfg.Tools.Commands) > 0 && g.cfg.HasRole(settings.RoleWorker)
+}
+
+// giveRunner lets turns of e run programs in s, if its agents may.
+func (e *edition) giveRunner(s *sandbox.Sandbox) {
+	if s == nil || !s.Usable() {
+		return
+	}
+	e.runner, e.runsIn = walls{s}, "a sandbox of level "+string(s.Level())
+	if s.Level() == sandbox.LevelD {
+		e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
+	}
+	if e.cfg.Bash.Enabled {
+		p := e.cfg.BashPolicy(s.Level() == sandbox.LevelD)
+		e.scripts = &p
+	}
+}
+
+// commandTools makes the operator's command-line tools; none where nothing can run them.
+func (e *edition) commandTools() ([]tools.Tool, error) {
+	if e.runner == nil {
+		return nil, nil
+	}
+	return commandline.NewAll(e.cfg.Tools.Commands, commandline.Options{Runner: e.runner, Clean: e.clean, Log: e.log}) //nolint:wrapcheck // it names the tool
+}
+
+// cleaner returns how r takes secrets out of what a program wrote.
+func cleaner(r *redaction.Redactor) func(text string, whole bool) string {
+	return func(text string, whole bool) string {
+		if whole {
+			return r.Clean(text)
+		}
+		return r.CleanGrowing(text)
+	}
+}
+
+// recordedCommands returns the command-line tools as a recording has them.
+func (e *edition) recordedCommands() []commandline.Spec {
+	if e.runner == nil {
+		return nil
+	}
+	return e.cfg.Tools.Commands
+}
+
+// warnNetwork names the tools that are not kept from the network.
+func (e *edition) warnNetwork() {
+	if names := commandline.Networked(e.cfg.Tools.Commands); len(names) > 0 {
+		e.log.Warn("tools connect to whatever this machine reaches, its own services too", "key", "tools.file", "tools", names)
+	}
+}
+
+// walls runs the programs of tools in a sandbox.
+type walls struct{ *sandbox.Sandbox }
+
+func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
+	r, err := w.Sandbox.Run(ctx, sandbox.Command(c))
+	return shell.Result(r), err //nolint:wrapcheck // it says what did not run
+}
+
+// recordedRunner judges scripts as they were judged, and runs nothing.
+type recordedRunner struct{ inside string }
+
+var errNotRun = errors.New("a replay runs no programs")
+
+func (recordedRunner) Run(context.Context, shell.Command) (shell.Result, error) {
+	return shell.Result{}, errNotRun
+}
+
+func (r recordedRunner) Inside(workspace string) string {
+	if r.inside == "" {
+		return workspace
+	}
+	return r.inside
+}

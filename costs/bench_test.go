@@ -1,6 +1,8 @@
 package costs_test
 
 import (
+	"bytes"
+	"os"
 	"testing"
 
 	. "parley/costs"
@@ -46,10 +48,14 @@ func BenchmarkCallID(b *testing.B) {
 	}
 }
 
-func BenchmarkEmbedded(b *testing.B) {
+func BenchmarkLoad(b *testing.B) {
+	text, err := os.ReadFile("prices.json")
+	if err != nil {
+		b.Fatal(err)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Embedded(); err != nil {
+		if _, err := Load(bytes.NewReader(text), "prices.json"); err != nil {
 			b.Fatal(err)
 		}
 	}

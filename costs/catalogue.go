@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -21,11 +22,13 @@ type Catalogue struct {
 	newest time.Time
 }
 
-// Embedded returns the catalogue that came with this version. It is read anew each
-// time: keep it. An error means that the version was built from a bad file.
-func Embedded() (*Catalogue, error) {
+// Embedded returns the catalogue that came with this version, the same each time. An
+// error means that the version was built from a bad file.
+func Embedded() (*Catalogue, error) { return loadEmbedded() }
+
+var loadEmbedded = sync.OnceValues(func() (*Catalogue, error) {
 	return Load(bytes.NewReader(embedded), "prices.json")
-}
+})
 
 // Price finds the price of a model: the row of exactly that name, else the row
 // whose name is followed by nothing but a date, as in

@@ -51,7 +51,10 @@ func Check(dir string) error {
 func CheckWrite(dir string) error {
 	f, err := os.CreateTemp(dir, "probe-*")
 	if err == nil {
-		_, err = f.Write(make([]byte, Spare))
+		piece := make([]byte, Spare/16)
+		for n := 0; n < Spare && err == nil; n += len(piece) {
+			_, err = f.Write(piece)
+		}
 		if err == nil {
 			err = f.Sync()
 		}

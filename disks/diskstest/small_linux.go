@@ -84,9 +84,9 @@ func (d *Disk) Fill() {
 		d.t.Fatal(err)
 	}
 	defer f.Close() //nolint:errcheck // nobody reads it
-	for size := 1 << 20; size > 0; size /= 2 {
+	for piece := make([]byte, 1<<20); len(piece) > 0; piece = piece[:len(piece)/2] {
 		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
+			_, err = f.Write(piece)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 // The commands are run as processes of their own, by the parley that PATH names first.
 func TestMain(m *testing.M) {
 	sandbox.Main()
-	if cmdtest.Instrumented() {
+	// What testscript starts as parley has not the whole environment of the tests.
+	if cmdtest.Instrumented() || filepath.Base(os.Args[0]) == "parley" {
 		testscript.Main(m, map[string]func(){"parley": main})
 	}
 	program, err := cmdtest.Program(cmdtest.Parley)

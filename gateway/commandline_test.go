@@ -21,7 +21,7 @@ import (
 // names the tools that it was offered, one request after another.
 func using(offered chan<- []string) model.Brain {
 	return func(_ context.Context, p *model.Prompt) model.Answer {
-		if rs := p.Answering(); len(rs) > 0 {
+		if rs := p.Answering(); len(rs) > 0 && !strings.HasPrefix(rs[0].Text, "This call needs a person's permission") {
 			return model.Reply(model.Say("```\n" + rs[0].Text + "\n```"))
 		}
 		var names []string
@@ -77,6 +77,10 @@ func TestAnAgentRunsTheOperatorsCommandLines(t *testing.T) {
 			a := c.Agents["main"]
 			a.Tools = names
 			c.Agents["main"], c.Tools.Commands = a, specs
+			for name, a := range c.Channels.Telegram {
+				a.Access.Approvers = []string{"1001"} // Ann
+				c.Channels.Telegram[name] = a
+			}
 		}
 	}
 	specs := kubectl(t, `echo "ran $*"; env; echo "$KUBE_TOKEN"; case $1 in apply) cat "$3" || exit 4;; esac`)
@@ -102,7 +106,7 @@ func TestAnAgentRunsTheOperatorsCommandLines(t *testing.T) {
 		{`kubectl_apply {"file":"none.yaml"}`, "Error: kubectl_apply failed\n\nexit code: 4\nstdout:\nran apply -f none.yaml\n", "canary-"},
 		{`write_file {"path":"a.yaml","content":"kind: Pod\n"}`, "a.yaml", ""},
 		{`kubectl_apply {"file":"a.yaml"}`, "\nkind: Pod", ""},
-		{`deploy_app {"environment":"staging"}`, "needs a person's approval", "ran"},
+		{`deploy_app {"environment":"--evil"}`, `"environment" must not begin with "-"`, "ran"},
 	} {
 		got := gw.Ask(gatewaytest.Ann, row.text)
 		if !strings.Contains(got, row.want) || row.not != "" && strings.Contains(got, row.not) {
@@ -111,6 +115,14 @@ func TestAnAgentRunsTheOperatorsCommandLines(t *testing.T) {
 		if names := <-offered; len(names) != 4 {
 			t.Errorf("offered are %q", names)
 		}
+	}
+	question := gw.Ask(gatewaytest.Ann, `deploy_app {"environment":"staging area"}`)
+	code := codeInQuestion.FindStringSubmatch(question)
+	if <-offered; code == nil || !strings.Contains(question, specs[2].Program.Path+" --env 'staging area'") {
+		t.Fatalf("no question: %s", question)
+	}
+	if got := gw.Ask(gatewaytest.Ann, "/approve "+code[1]); !strings.Contains(got, "ran --env staging area\n") {
+		t.Errorf("the permitted call is answered with %s", got)
 	}
 	list, err := client.Sessions(t.Context(), admin.SessionQuery{})
 	if err != nil || len(list.Sessions) != 1 {

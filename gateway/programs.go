@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/gateway/admin"
+	"parley/gateway/recording"
 	"parley/gateway/redaction"
 	"parley/gateway/settings"
 	"parley/tools"
@@ -86,7 +87,7 @@ func (e *edition) commandTools() ([]tools.Tool, error) {
 	if e.runner == nil {
 		return nil, nil
 	}
-	return commandline.NewAll(e.cfg.Tools.Commands, commandline.Options{Runner: e.runner, Clean: e.clean, Log: e.log}) //nolint:wrapcheck // it names the tool
+	return commandline.NewAll(e.cfg.Tools.Commands, commandline.Options{Runner: e.runner, Clean: e.clean, Log: e.log, Where: e.runsIn}) //nolint:wrapcheck // it names the tool
 }
 
 // cleaner returns how r takes secrets out of what a program wrote.
@@ -99,12 +100,17 @@ func cleaner(r *redaction.Redactor) func(text string, whole bool) string {
 	}
 }
 
-// recordedCommands returns the command-line tools as a recording has them.
-func (e *edition) recordedCommands() []commandline.Spec {
-	if e.runner == nil {
+// recordedCommands returns the command-line tools as a recording has them; nil: no agent had
+// any.
+func (e *edition) recordedCommands() *recording.Commands {
+	if e.runner == nil || len(e.cfg.Tools.Commands) == 0 {
 		return nil
 	}
-	return e.cfg.Tools.Commands
+	c := &recording.Commands{Tools: e.cfg.Tools.Commands, Where: e.runsIn}
+	if hasOwnRoot(e.runner) {
+		c.Inside = e.runner.Inside("/a")
+	}
+	return c
 }
 
 // warnNetwork names the tools that are not kept from the network.

@@ -18,7 +18,9 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		cfg: settings.Config{Agents: map[string]settings.AgentConfig{}, Subagents: setup.Subagents}, log: slog.New(slog.DiscardHandler),
 		said: map[string]words{}, agents: map[string]worker.Agent{},
 	}
-	e.runner, e.cfg.Tools.Commands = recordedRunner{}, setup.Commands // without programs
+	if c := setup.Commands; c != nil {
+		e.runner, e.cfg.Tools.Commands, e.runsIn = recordedRunner{c.Inside}, c.Tools, c.Where
+	}
 	if b := setup.Bash; b != nil {
 		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, &b.Policy, b.Where
 	}

@@ -84,12 +84,11 @@ type Header struct {
 type Setup struct {
 	Agents    map[string]Agent `json:"agents"`
 	Subagents subagents.Config `json:"subagents"`
-	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
-	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
-	Bash      *Bash            `json:"bash,omitempty"`   // null: no agent could have the tool
-	// The operator's command-line tools, without what they run in.
-	Commands []commandline.Spec `json:"commands,omitempty"`
-	Web      *Web               `json:"web,omitempty"` // null: no agent could have the tools
+	Context   pressure.Policy  `json:"context,omitzero"`   // zero: the defaults
+	Goals     *goals.Config    `json:"goals,omitempty"`    // null: there were none yet
+	Bash      *Bash            `json:"bash,omitempty"`     // null: no agent could have the tool
+	Commands  *Commands        `json:"commands,omitempty"` // null: there were none
+	Web       *Web             `json:"web,omitempty"`      // null: no agent could have the tools
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
@@ -106,6 +105,13 @@ type Bash struct {
 	Policy policy.Config `json:"policy"`
 	Inside string        `json:"inside,omitempty"` // what the workspace was called for scripts; "": by its own path
 	Where  string        `json:"where,omitempty"`  // what ran them, as people were told
+}
+
+// Commands is the operator's command-line tools, without their environment.
+type Commands struct {
+	Tools  []commandline.Spec `json:"tools"`
+	Inside string             `json:"inside,omitempty"` // as of Bash
+	Where  string             `json:"where,omitempty"`  // as of Bash
 }
 
 // Agent is one agent of the configuration.

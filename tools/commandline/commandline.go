@@ -45,14 +45,15 @@ type Spec struct {
 	// system's own.
 	ReadOnly []string `yaml:"read_only" json:"-"`
 	// Network lets the program connect to whatever the machine reaches.
-	Network bool `yaml:"network" json:"-"`
+	Network bool `yaml:"network" json:"network,omitempty"`
 	// Timeout is how long a call may take; 0: as long as other tools of the agent.
 	Timeout time.Duration `yaml:"timeout" json:"-"`
 	// Output is how many bytes a result has at most; 0: tools.DefaultOutput (F22).
 	Output int `yaml:"output" json:"-"`
 
-	// Program is what Cmd was when the description was read; zero: nobody has looked.
-	Program Program `json:"-"`
+	// Program is what Cmd was when the description was read; zero: nobody has looked. As JSON
+	// it is its path alone, and nothing that runs.
+	Program Program `json:"program,omitzero"`
 }
 
 // Parameter is one value that the model gives.

@@ -15,10 +15,10 @@ import (
 // Program is the file that a tool runs, as it was when somebody looked. Two looks that found
 // the same are equal; only Sum tells whether the content is.
 type Program struct {
-	Path    string // absolute, as it is called
-	Real    string // behind all links
-	Size    int64
-	Changed time.Time
+	Path    string    `json:"path"` // absolute, as it is called
+	Real    string    `json:"-"`    // behind all links; "": it is not known here, and does not run
+	Size    int64     `json:"-"`
+	Changed time.Time `json:"-"`
 }
 
 // Sum returns the SHA-256 of the program's content as it is now, in hex.

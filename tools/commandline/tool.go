@@ -21,6 +21,8 @@ type Options struct {
 	// not go on.
 	Clean func(text string, whole bool) string
 	Log   *slog.Logger // nil: silence
+	// Where says to people what runs programs, to stand behind "in", as "a sandbox of level A".
+	Where string
 }
 
 // NewAll makes the tools of descriptions, as New does each.
@@ -54,7 +56,7 @@ func New(s Spec, o Options) (*Tool, error) {
 
 // seal notes what the program is.
 func (t *Tool) seal() (err error) {
-	if t.spec.Program.Path == "" {
+	if t.spec.Program.Real == "" {
 		return nil // it runs nothing
 	}
 	if t.sum, err = t.spec.Program.Sum(); err != nil {
@@ -107,6 +109,8 @@ var (
 	_ tools.Checker   = (*Tool)(nil)
 	_ tools.Timed     = (*Tool)(nil)
 	_ tools.Announcer = (*Tool)(nil)
+
+	_ tools.Petitioner = (*Tool)(nil)
 )
 
 // Definition implements [tools.Tool].

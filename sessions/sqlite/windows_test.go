@@ -103,7 +103,7 @@ func withoutNewest() []string {
 		"DROP TABLE records", "DROP TABLE asked", "ALTER TABLE turns DROP COLUMN refused",
 		"DROP TABLE frames", "ALTER TABLE outbox_parts DROP COLUMN by",
 		"ALTER TABLE generation DROP COLUMN commits", "ALTER TABLE generation DROP COLUMN ticks", "ALTER TABLE generation DROP COLUMN doubt", "ALTER TABLE outbox DROP COLUMN again",
-		"ALTER TABLE outbox DROP COLUMN file",
+		"ALTER TABLE outbox DROP COLUMN file", "ALTER TABLE outbox DROP COLUMN choices",
 		"ALTER TABLE outbox_parts DROP COLUMN repeats", "ALTER TABLE outbox_parts DROP COLUMN reason",
 		"ALTER TABLE turns DROP COLUMN joined",
 		"ALTER TABLE turns DROP COLUMN preview_state",

@@ -95,6 +95,7 @@ func (s Spec) validateSurroundings(ps *problems.List, at string) {
 			ps.Add(where, "%q is not an absolute path", p)
 		case top == "":
 			ps.Add(where, "/ is the whole machine: name what the program needs")
+		case strings.HasPrefix(path.Clean(p), "/dev/shm/"): // files like any other
 		case slices.Contains([]string{"proc", "dev", "sys", "workspace"}, top):
 			ps.Add(where, "what is below /%s cannot be given to a program", top)
 		}

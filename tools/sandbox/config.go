@@ -93,6 +93,18 @@ func (c Config) Validate() error {
 	return ps.Err()
 }
 
+// CanBeGiven reports whether a path may be one of a command's ReadOnly: an absolute one, but
+// for the root and for what programs have of their own. Files in shared memory are files.
+func CanBeGiven(path string) bool {
+	path = filepath.Clean(path)
+	if !filepath.IsAbs(path) || path == "/" {
+		return false
+	}
+	const memory = "/dev/shm"
+	return below(path, memory) && path != memory ||
+		!slices.ContainsFunc([]string{"/proc", "/dev", "/sys", Workspace}, func(dir string) bool { return below(path, dir) })
+}
+
 // check reports what is wrong with a command as its caller made it.
 func (c Command) check() error {
 	switch {
@@ -104,7 +116,7 @@ func (c Command) check() error {
 		return fmt.Errorf("working directory %q is not inside the workspace", c.Dir)
 	}
 	for _, path := range c.ReadOnly {
-		if !filepath.IsAbs(path) || filepath.Clean(path) == "/" || slices.ContainsFunc([]string{"/proc", "/dev", "/sys", Workspace}, func(dir string) bool { return below(path, dir) }) {
+		if !CanBeGiven(path) {
 			return fmt.Errorf("read-only path %q: not one that can be given", path)
 		}
 	}

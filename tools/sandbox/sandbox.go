@@ -80,7 +80,7 @@ type Command struct {
 	// Workspace is the absolute path, outside, of the folder that the program may write.
 	Workspace string
 	// ReadOnly are absolute paths of further folders and files that the program may read
-	// and execute, at the same paths inside. What is in /proc, /dev and /sys cannot be given.
+	// and execute, at the same paths inside. See [CanBeGiven].
 	ReadOnly []string
 	// Env is NAME=value, on top of the allow-list of [Config]; the last of a name holds.
 	Env []string

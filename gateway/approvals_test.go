@@ -106,3 +106,44 @@ func pressRefuse(t *testing.T, env *gatewaytest.Env, code string) {
 	}
 	t.Fatalf("no message has a button that says %q", says)
 }
+
+// On each network a person types what the question says, and another person's word counts for
+// nothing.
+func TestPeoplePermitOnEveryNetwork(t *testing.T) {
+	t.Parallel()
+	offered := make(chan bool, 100)
+	const ann, ben = 70070001, 70070002
+	env := gatewaytest.Open(t, gatewaytest.Options{Networks: gatewaytest.AllNetworks(), Brain: scripting(offered), Change: func(c *settings.Config) {
+		c.Bash.Enabled = true
+		for name, a := range c.Channels.Telegram {
+			a.Access.Approvers = []string{"70070001"}
+			c.Channels.Telegram[name] = a
+		}
+		for name, a := range c.Channels.Slack {
+			a.Access.Approvers = []string{gatewaytest.SlackPerson(ann).ID}
+			c.Channels.Slack[name] = a
+		}
+		for name, a := range c.Channels.Signal {
+			a.Access.Approvers = []string{gatewaytest.SignalPerson(ann).ACI}
+			c.Channels.Signal[name] = a
+		}
+	}})
+	env.Start()
+	typed := regexp.MustCompile(`(\S+approve [0-9A-Z]{5}) permits it once`)
+	for _, n := range gatewaytest.AllNetworks() {
+		p := env.Direct(n, ann)
+		p.Say("no-such-program || echo permitted-it")
+		shown := p.AwaitWords("May I use bash?")
+		m := typed.FindStringSubmatch(shown[len(shown)-1])
+		if m == nil {
+			t.Fatalf("%s: no question: %q", p, shown)
+		}
+		p.Say(m[1])
+		p.AwaitWords("stdout:\npermitted-it")
+		other := env.Direct(n, ben)
+		other.Say("no-such-program || echo not-permitted")
+		other.AwaitWords("nobody in this chat may give it")
+		other.Say(m[1])
+		other.AwaitWords("I have asked nothing here under the code")
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 const (
 	demoNotice = "Hello! To be plain about it: I am a small scripted demonstration, not a real model. I only know a few tricks, and everything you see around me works the same with a real one.\n\n"
-	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, or to **research** something with sub-agents."
+	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, to **research** something with sub-agents, or to **set COLOUR=blue**, for which I need your permission."
 )
 
 //go:embed demo_long.md
@@ -23,6 +23,7 @@ var demoLong string
 var (
 	demoList = regexp.MustCompile(`(?i)\b(list|show|what|which)\b.{0,20}\b(files|directory|folder)\b`)
 	demoRead = regexp.MustCompile("(?i)\\bread\\s+(?:the\\s+file\\s+|file\\s+|me\\s+)?[\"'`“]?([\\pL\\pN_./~-]+)")
+	demoSet  = regexp.MustCompile(`\bset\s+([A-Z][A-Z0-9_]{0,31})=([\pL\pN_.-]{1,64})`)
 	demoSum  = regexp.MustCompile(`(-?\d{1,40})\s*([-+*/x×÷])\s*(-?\d{1,40})`)
 	demoWord = regexp.MustCompile(`(?i)\b(long|slow|slowly|help|hello|hi|hey|thanks|thank you)\b`)
 )
@@ -32,11 +33,12 @@ var (
 // about files and they are offered, and then comments on what came back. "long"
 // gives more than 4096 characters of Markdown, "slow" a slow answer, it can do
 // sums, and to "research …" it has two sub-agents work with sessions_spawn, one of
-// which has a helper of its own. Words come at pace; 0: all at once.
+// which has a helper of its own. "set NAME=value" writes a file of settings with write_file,
+// for which a gateway may need a person's permission. Words come at pace; 0: all at once.
 func Demo(pace time.Duration) Brain {
 	return func(_ context.Context, p *Prompt) Answer {
 		a := Answer{Pace: pace, FirstToken: 4 * pace}
-		if rs := p.Answering(); len(rs) > 0 {
+		if rs := p.Answering(); len(rs) > 0 && !demoIsOver(rs) {
 			a.Blocks = []Block{Say(demoComment(p, rs))}
 			return a
 		}
@@ -56,11 +58,24 @@ func Demo(pace time.Duration) Brain {
 	}
 }
 
+// demoIsOver reports whether results are of a turn that has ended without an answer: with a
+// question for permission, or with a no. The words behind them are what is to be answered.
+func demoIsOver(rs []Result) bool {
+	last := rs[len(rs)-1].Text
+	return strings.HasPrefix(last, "This call needs a person's permission") || strings.HasPrefix(last, "Error: Permission denied: ") && strings.HasSuffix(last, " has refused it")
+}
+
 // demoAnswer has at least one block.
 func demoAnswer(p *Prompt) []Block {
 	text := p.LastText()
 	if blocks := demoResearch(p, text); blocks != nil {
 		return blocks
+	}
+	if m := demoSet.FindStringSubmatch(text); m != nil {
+		if _, ok := p.Offers("write_file"); ok {
+			return []Block{Use("write_file", map[string]string{"path": ".env", "content": m[1] + "=" + m[2] + "\n"})}
+		}
+		return []Block{Say("I would note that, but nobody gave me a tool that writes files.")}
 	}
 	if m := demoRead.FindStringSubmatch(text); m != nil {
 		path := strings.TrimRight(m[1], ".")
@@ -130,6 +145,8 @@ func demoComment(p *Prompt, rs []Result) string {
 			b.WriteString("`" + r.Name + "` found nothing: it is empty.")
 		case r.Name == demoSpawn:
 			b.WriteString(demoReport(p, r))
+		case r.Name == "write_file":
+			b.WriteString("Done, with your permission: " + demoShort(r.Text, 400))
 		case r.Name == "list_directory":
 			b.WriteString(demoListing(r.Text, lines))
 		default:

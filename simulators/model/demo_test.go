@@ -14,6 +14,7 @@ import (
 var fileTools = []model.Tool{
 	{Name: "list_directory", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
 	{Name: "read_file", Schema: json.RawMessage(`{"type":"object","required":["file_path"],"properties":{"file_path":{"type":"string"}}}`)},
+	{Name: "write_file", Schema: json.RawMessage(`{"type":"object","required":["path","content"],"properties":{"path":{"type":"string"},"content":{"type":"string"}}}`)},
 }
 
 // later is a prompt in the middle of a conversation.
@@ -35,6 +36,7 @@ func TestTheDemonstrationKnowsItsTricks(t *testing.T) {
 		"read notes.txt":             `call read_file {"file_path":"notes.txt"}`,
 		"now read the file `a/b.md`": `call read_file {"file_path":"a/b.md"}`,
 		"Read notes.txt.":            `call read_file {"file_path":"notes.txt"}`,
+		"set COLOUR=blue":            `call write_file {"content":"COLOUR=blue\n","path":".env"}`,
 		"what is 12*7":               "text 12 * 7 = 84",
 		"12 x 7?":                    "text 12 x 7 = 84",
 		"7/2":                        "text 7 / 2 = 3, and 1 remains.",

@@ -3,6 +3,7 @@ package files_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"parley/tools"
@@ -186,4 +187,38 @@ func FuzzAPathNeverLeadsOut(f *testing.F) {
 			t.Fatalf("%q changed another folder: %q", path, got)
 		}
 	})
+}
+
+// What a person is asked to permit is what would be done, in words, and all of it.
+func TestPetition(t *testing.T) {
+	t.Parallel()
+	ts, err := files.NewWriteTools(files.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct{ name, args, want string }{
+		{"write_file", `{"path":".env","content":"A=1\nB=2\n"}`, "write .env:\nA=1\nB=2"},
+		{"write_file", `{"path":"x/.env","content":"A","create_parents":true}`, "make the folders of x/.env, and write x/.env:\nA"},
+		{"edit_file", `{"path":".env","old_text":"A","new_text":"B"}`, "in .env put\nB\nin place of\nA"},
+		{"edit_file", `{"path":".env","old_text":"A","new_text":"B","replace_all":true}`, "in .env put\nB\nin place of\nA\neverywhere"},
+		{"delete_file", `{"path":".env"}`, "delete .env"},
+	} {
+		for _, tool := range ts {
+			if tool.Definition().Name != c.name {
+				continue
+			}
+			call := tools.Call{Name: c.name, Arguments: []byte(c.args), Workspace: "/ws"}
+			p, ok := tool.(tools.Petitioner)
+			if !ok {
+				t.Fatalf("%s says nothing of what it is to be permitted", c.name)
+			}
+			got, err := p.Petition(call)
+			if err != nil || got.Text != c.want {
+				t.Errorf("case %d: asked %q, %v, want %q", i, got.Text, err, c.want)
+			}
+			if r, ok := tool.(tools.Reasoner); !ok || !strings.HasPrefix(r.Reason(call), "other programs trust what is in ") {
+				t.Errorf("case %d: no reason", i)
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"parley/tools"
 	"parley/tools/trusted"
@@ -97,6 +98,50 @@ func (w *writer) judgeByPath(t tools.Tool) (tools.Tool, error) {
 
 // Announcement implements [tools.Announcer].
 func (j judgedTool) Announcement() tools.Announcement { return j.says }
+
+var (
+	_ tools.Reasoner   = judgedTool{}
+	_ tools.Petitioner = judgedTool{}
+)
+
+// Reason implements [tools.Reasoner].
+func (j judgedTool) Reason(c tools.Call) string {
+	var in struct {
+		Path string `json:"path"`
+	}
+	if json.Unmarshal(c.Arguments, &in) != nil || j.Category(c) != tools.Admin {
+		return ""
+	}
+	return fmt.Sprintf("other programs trust what is in %q", in.Path)
+}
+
+// Petition implements [tools.Petitioner]: what is written is shown as the text that it is.
+func (j judgedTool) Petition(c tools.Call) (tools.Petition, error) {
+	var in struct {
+		editInput
+		Content       string `json:"content"`
+		CreateParents bool   `json:"create_parents"`
+	}
+	if err := json.Unmarshal(c.Arguments, &in); err != nil {
+		return tools.Petition{}, tools.Errorf(tools.Permanent, "invalid arguments: %w", err)
+	}
+	text := ""
+	switch c.Name {
+	case "write_file":
+		text = "write " + in.Path + ":\n" + in.Content
+		if in.CreateParents {
+			text = "make the folders of " + in.Path + ", and " + text
+		}
+	case "edit_file":
+		text = "in " + in.Path + " put\n" + in.NewText + "\nin place of\n" + in.OldText
+		if in.ReplaceAll {
+			text += "\neverywhere"
+		}
+	default:
+		text = "delete " + in.Path
+	}
+	return tools.Petition{Text: strings.TrimSuffix(text, "\n")}, nil
+}
 
 // Category looks at the text of the path, as Run does. Where links lead is not
 // known before the call; Run refuses a path that another category would suit.

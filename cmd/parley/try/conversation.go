@@ -30,6 +30,7 @@ type conversation struct {
 
 const usage = `Type to talk to the bot. What starts with / is a command of the bot: /help shows them.
 To see sub-agents at work, and what each of them costs, say: research the weather
+To be asked for permission, say: set COLOUR=blue
 To say it in a voice note, of which a model reads the words: :voice what is 12*7
 What starts with : is for this terminal:
   :as NAME   be another person (%s)

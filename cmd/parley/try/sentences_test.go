@@ -2,7 +2,6 @@ package try_test
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +34,8 @@ func TestEachSentenceThatTryRecommendsWorksWhenItIsTypedFirst(t *testing.T) {
 		"what 12*7 is":           "12 * 7 = 84",
 		"research something":     "“something” has 9 characters in 1 word.",
 		"/help":                  "/status – ",
-		"hello":                  "Ask me to list files, to read one by its name, for something long or something slow, what 12*7 is, or to research something",
+		"hello":                  "Ask me to list files, to read one by its name, for something long or something slow, what 12*7 is, to research something with sub-agents, or to set COLOUR=blue, for which I need your permission.",
+		"set COLOUR=blue":        "/approve ",
 		"research cats and dogs": "- the counting: $",
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestEachSentenceThatTryRecommendsWorksWhenItIsTypedFirst(t *testing.T) {
 		t.Parallel()
 		seen := tried(t, "hello", ":help")
 		said := regexp.MustCompile(`, say: (.*)\n`).FindAllStringSubmatch(seen, -1)
-		if len(said) != 1 || !slices.Contains([]string{"research the weather"}, said[0][1]) {
+		if len(said) != 2 || said[0][1] != "research the weather" || said[1][1] != "set COLOUR=blue" {
 			t.Errorf("try recommends %q", said)
 		}
 	})

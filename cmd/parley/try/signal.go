@@ -42,7 +42,7 @@ func (n signalNetwork) config(dir string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{
 		"signal": {
 			Account: signalNumber, Command: append(n.cli(n.URL()), "--config", filepath.Join(dir, "signal-cli")),
-			Common: settings.Common{Access: policy.Access{Everyone: true}},
+			Common: settings.Common{Access: policy.Access{Everyone: true, Approvers: []string{signal.MadeUpACI(int(people["ann"].number))}}},
 		},
 	}}
 }

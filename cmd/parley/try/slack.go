@@ -46,13 +46,16 @@ func (n slackNetwork) config(string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Slack: map[string]settings.SlackConfig{
 		"slack": {
 			BotToken: settings.NewSecret(slackBotToken), AppToken: settings.NewSecret(slackAppToken), APIURL: n.APIURL(),
-			Common: settings.Common{Access: policy.Access{Everyone: true}},
+			Common: settings.Common{Access: policy.Access{Everyone: true, Approvers: []string{slackID("ann")}}},
 		},
 	}}
 }
 
+// slackID returns the id of one of the people.
+func slackID(who string) string { return "U0TRY" + strings.ToUpper(who) }
+
 func (n slackNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
-	from := slack.Person{ID: "U0TRY" + strings.ToUpper(who), Name: who, RealName: people[who].name}
+	from := slack.Person{ID: slackID(who), Name: who, RealName: people[who].name}
 	chat, o := slack.DM(from), slack.SayOptions{}
 	if thread, ok := n.threads.Load(chat.ID); ok {
 		o.ThreadTS = thread.(string)

@@ -34,7 +34,7 @@ const telegramToken = "4200000001:AAtryAAtryAAtryAAtryAAtryAAtryAAtry"
 
 func (n telegramNetwork) config(string) settings.ChannelsConfig {
 	return settings.ChannelsConfig{Telegram: map[string]settings.TelegramConfig{
-		"telegram": {Common: settings.Common{Access: policy.Access{Everyone: true}}, Token: settings.NewSecret(telegramToken), APIURL: n.URL()},
+		"telegram": {Common: settings.Common{Access: policy.Access{Everyone: true, Approvers: []string{strconv.FormatInt(people["ann"].number, 10)}}}, Token: settings.NewSecret(telegramToken), APIURL: n.URL()},
 	}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -49,8 +50,8 @@ type turn struct {
 // role become one message, with tool results first. The last block of the last
 // two user messages gets a cache breakpoint: the last one for the next
 // request, the one before because this request finds there what the previous
-// one wrote. Nil when nothing is left to send.
-func (m *Model) messagesJSON(r llm.Request) ([]byte, error) {
+// one wrote. Nil when nothing is left to send. unthought: see [opensUnthought].
+func (m *Model) messagesJSON(r llm.Request) (body []byte, unthought bool, err error) {
 	var turns []*turn
 	withThinking := m.sendsThinking(r)
 	for _, h := range r.Messages {
@@ -65,7 +66,7 @@ func (m *Model) messagesJSON(r llm.Request) ([]byte, error) {
 		turns = append(turns, t)
 	}
 	if len(turns) == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	markBreakpoints(turns)
 	var w writer
@@ -74,12 +75,24 @@ func (m *Model) messagesJSON(r llm.Request) ([]byte, error) {
 		w.next()
 		w.WriteString(`{"role":"` + t.role + `","content":`)
 		if err := t.content(&w); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		w.WriteByte('}')
 	}
 	w.end(']')
-	return w.Bytes(), nil
+	return w.Bytes(), opensUnthought(turns), nil
+}
+
+// opensUnthought reports whether the calls that the request gives results for stand in a
+// message that does not begin with thinking: another model made them, or this one while it
+// did not think, or a person permitted them.
+func opensUnthought(turns []*turn) bool {
+	for _, t := range slices.Backward(turns) {
+		if t.role == "assistant" {
+			return !isThinking(t.raw[0]) && slices.ContainsFunc(t.raw, isToolUse)
+		}
+	}
+	return false
 }
 
 func (t *turn) join(next *turn) {
@@ -217,10 +230,21 @@ func isEmptyText(raw json.RawMessage) bool {
 
 // isThinking reports whether a block is thinking, to be read or not.
 func isThinking(raw json.RawMessage) bool {
+	t := typeOf(raw)
+	return t == "thinking" || t == "redacted_thinking"
+}
+
+func isToolUse(raw json.RawMessage) bool { return typeOf(raw) == "tool_use" }
+
+// typeOf returns the type of a block; "": it is none.
+func typeOf(raw json.RawMessage) string {
 	var b struct {
 		Type string `json:"type"`
 	}
-	return json.Unmarshal(raw, &b) == nil && (b.Type == "thinking" || b.Type == "redacted_thinking")
+	if json.Unmarshal(raw, &b) != nil {
+		return ""
+	}
+	return b.Type
 }
 
 // inputObject returns a tool call's arguments as an object, whatever the model wrote. (F10)

@@ -62,15 +62,23 @@ type tool struct {
 // encode writes the body of r. The messages are put into it beside the
 // settings, because encoding/json takes the spaces out of raw JSON on its way,
 // and a replayed block must not change by a byte.
+//
+// While a model thinks by a number of tokens, the API takes no calls that stand in a last
+// message without thinking before them. There the model does not think until the turn ends,
+// as the API's own error recommends.
 func (m *Model) encode(r llm.Request) ([]byte, error) {
-	messages, err := m.messagesJSON(r)
+	messages, unthought, err := m.messagesJSON(r)
 	if err != nil {
 		return nil, err
 	}
 	if len(messages) == 0 {
 		return nil, errors.New("encode request: no messages")
 	}
-	head, err := marshalUnescaped(m.settings(r))
+	settings := m.settings(r)
+	if t := settings.Thinking; unthought && t != nil && t.Type == budgeted {
+		settings.Thinking = nil
+	}
+	head, err := marshalUnescaped(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +168,9 @@ func encodeToolChoice(c llm.ToolChoice) *toolChoice {
 // minBudget is the smallest number of thinking tokens that the API takes.
 const minBudget = 1024
 
+// budgeted is the type of thinking by a number of tokens.
+const budgeted = "enabled"
+
 // thinking returns how the model is asked to think; nil: nothing is said about it. Forced
 // tool use excludes it.
 func (m *Model) thinking(r llm.Request, maxTokens int) *thinking {
@@ -176,7 +187,7 @@ func (m *Model) thinking(r llm.Request, maxTokens int) *thinking {
 				return nil
 			}
 		}
-		return &thinking{Type: "enabled", BudgetTokens: budget, Display: display(r)}
+		return &thinking{Type: budgeted, BudgetTokens: budget, Display: display(r)}
 	case r.Thinking == llm.AdaptiveThinking, rules.Unasked && r.Summary != "", rules.Bound:
 		t := &thinking{Type: "adaptive", Display: display(r)}
 		if rules.Bound {

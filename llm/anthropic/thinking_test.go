@@ -3,7 +3,6 @@ package anthropic_test
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,14 +74,40 @@ func TestAToolLoopWithThinkingIsTakenByAProviderThatChecksIt(t *testing.T) {
 		if last := string(all[len(all)-1].Body); strings.Count(last, `"signature"`) != 2 || strings.Count(last, `"redacted_thinking"`) != 1 || strings.Contains(last, "dropped") {
 			t.Errorf("%s: not all thinking went back: %s", name, last)
 		}
-		if name == "claude-haiku-4-5" {
-			if i := slices.IndexFunc(r.Messages, func(m transcript.Message) bool { return m.Native != nil }); i >= 0 {
-				r.Messages = r.Messages[:i+2] // in the middle of the loop
-				r.Messages[i].Native.Blocks = r.Messages[i].Native.Blocks[2:]
-			}
-			if err := talk(t, m, &r); err == nil || !strings.Contains(err.Error(), "must start with a thinking block") {
-				t.Errorf("without its thinking: %v", err)
-			}
+	}
+}
+
+// Calls without thinking before them, in the message that the request gives results for, are
+// another model's, or were permitted by a person. Claude takes them while it does not think.
+func TestABudgetedModelTakesUpALoopThatBeganWithoutThinking(t *testing.T) {
+	t.Parallel()
+	call := func(id string) []transcript.Message {
+		return []transcript.Message{
+			said(transcript.Assistant, transcript.ToolCall{ID: id, Name: "look", Input: "{}", Finished: true}),
+			said(transcript.Tool, transcript.ToolResult{ToolCallID: id, Name: "look", Content: "a tree"}),
+		}
+	}
+	for name, loop := range map[string]struct {
+		messages []transcript.Message
+		thinks   bool
+	}{
+		"permitted":             {call("permitted_1"), false},
+		"words and a call":      {append([]transcript.Message{said(transcript.Assistant, words("I look"))}, call("other_1")...), false},
+		"two of another model":  {append(call("other_1"), call("other_2")...), false},
+		"joined by a person":    {append(call("other_1"), said(transcript.User, words("well?"))), false},
+		"ended before this one": {append(call("other_1"), said(transcript.Assistant, words("a tree")), said(transcript.User, words("and now?"))), true},
+	} {
+		m, server := thinker(t, "claude-haiku-4-5")
+		r := llm.Request{
+			Messages: append([]transcript.Message{said(transcript.User, words("go"))}, loop.messages...),
+			Tools:    []llm.Definition{{Name: "look"}}, Parameters: llm.Parameters{Thinking: llm.Budgeted, Budget: 2000},
+		}
+		if err := talk(t, m, &r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		all := server.Requests()
+		if sent := string(all[len(all)-1].Body); strings.Contains(sent, `"thinking":{`) != loop.thinks {
+			t.Errorf("%s: sent %s", name, sent)
 		}
 	}
 }

@@ -105,7 +105,8 @@ func (p *Prompt) nameResult(i int, id, name string) {
 
 // checkUnaltered holds thinking to what was issued, byte for byte, and, where the model
 // binds it, to what it was issued behind; and, while thinking is on, the last message of the
-// model to the thinking that came before its calls.
+// model to the thinking that came before its calls: with a budget to some thinking there, and
+// else to what it was issued with.
 func (s *Server) checkUnaltered(p *Prompt, all [][]anthropicBlock) {
 	last, before := -1, "" // the signature of the thinking before
 	for i, blocks := range all {
@@ -144,7 +145,7 @@ func (s *Server) checkUnaltered(p *Prompt, all [][]anthropicBlock) {
 	first := all[last][0].Type
 	for j := range all[last] {
 		b := &all[last][j]
-		if b.Type == "tool_use" && first != "thinking" && first != "redacted_thinking" && s.seals.after.has(b.ID) {
+		if b.Type == "tool_use" && first != "thinking" && first != "redacted_thinking" && (p.manual || s.seals.after.has(b.ID)) {
 			panic(invalid(pathf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking", last, first))) //nolint:misspell // the provider's own words
 		}
 	}

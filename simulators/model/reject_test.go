@@ -57,6 +57,7 @@ var anthropicRejections = []rejection{
 	{"one of two results", anth(hi+`,{"role":"assistant","content":[`+useA+`,{"type":"tool_use","id":"b","name":"f","input":{}}]},`+results, ""), 400, "immediately after: b."},
 	{"result too late", anth(hi+","+calls+","+hi+","+results, ""), 400, "`tool_use` ids were found"},
 	{"result behind text", anth(hi+","+calls+`,{"role":"user","content":[{"type":"text","text":"x"},`+resultA+`]}`, ""), 400, "`tool_use` ids were found"},
+	{"call without thinking", anth(hi+","+calls+","+results, `,"thinking":{"type":"enabled","budget_tokens":1024}`), 400, "must start with a thinking block"},
 	{"result without call", anth(results, ""), 400, "unexpected `tool_use_id` found in `tool_result` blocks: a."},
 	{"result of an earlier call", anth(hi+","+calls+","+results+`,{"role":"assistant","content":"x"},`+results, ""), 400, "messages.4.content.0: unexpected"},
 	{"two results", anth(hi+","+calls+`,{"role":"user","content":[`+resultA+","+resultA+`]}`, ""), 400, "each tool_use must have a single result"},

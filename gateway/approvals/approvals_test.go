@@ -69,6 +69,21 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// No text but a question shows the mark, and what counts characters of it still holds.
+func TestDefuse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                       "",
+		"a🔐🔐b":                                   "a🔒🔒b",
+		":closed_lock_with_key: :key:":           ":closed_lock_with_key; :key:",
+		`:Closed\_lock\_with\\_key::closed_lock`: `:Closed\_lock\_with\\_key;:closed_lock`,
+	} {
+		if got := approvals.Defuse(text); got != want || len(got) != len(text) {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 // What is shown cannot end its frame.
 func TestQuestion(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -19,9 +20,14 @@ import (
 // [Defuse].
 const Mark = "🔐"
 
-// Defuse takes the mark out of what a model wrote, so that nothing of it looks like a
-// question of the gateway.
-func Defuse(text string) string { return strings.ReplaceAll(text, Mark, "🔒") }
+// Defuse takes the mark out of a text that is no question of the gateway, so that it does not
+// look like one; also where a network spells it by name. The text has as many bytes and characters as before.
+func Defuse(text string) string {
+	return spelledMark.ReplaceAllString(strings.ReplaceAll(text, Mark, "🔒"), "$1;")
+}
+
+// spelledMark is the name of the mark in a text, also with Markdown's backslashes in JSON.
+var spelledMark = regexp.MustCompile(`(?i)(:closed\\*_lock\\*_with\\*_key):`)
 
 // Petition returns what a call asks people to permit.
 func Petition(t tools.Tool, c tools.Call) (tools.Petition, error) {

@@ -8,6 +8,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -19,6 +20,22 @@ type account struct {
 	me   string // a name that no other process has
 	ch   channels.Channel
 	name string
+}
+
+// render returns a text as messages of the network. Only what has buttons, which the gateway
+// alone makes, may look like a question for permission.
+func (a *account) render(markdown string, question bool) []channels.Body {
+	if question {
+		return a.ch.Render(markdown)
+	}
+	bodies := a.ch.Render(markdown)
+	for i, b := range bodies { // what Markdown spells is a character now
+		bodies[i].Text = approvals.Defuse(b.Text)
+		if b.Markup != nil {
+			bodies[i].Markup = json.RawMessage(approvals.Defuse(string(b.Markup)))
+		}
+	}
+	return bodies
 }
 
 // destination is where a chat is at present. Answers are addressed by the id that

@@ -80,7 +80,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 	if d.File != nil {
 		bodies = a.fileBodies()
 	} else {
-		bodies = a.boundParts(a.ch.Render(d.Text))
+		bodies = a.boundParts(a.render(d.Text, len(d.Choices) > 0))
 		if n := len(bodies); n > 0 {
 			bodies[n-1].Choices = choicesOf(d.Choices)
 		}

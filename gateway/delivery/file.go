@@ -11,6 +11,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/sessions"
 )
 
@@ -67,7 +68,7 @@ func (a *attempt) fileSubstitute() (channels.Body, bool) {
 	if a.d.File != nil {
 		name = a.d.File.Name
 	}
-	said := a.ch.Render(fmt.Sprintf("The file %s %s.", markdownLiteral(name), a.fileFailureText(a.d.Parts[fileIndex(a.d)])))
+	said := a.renderSentence(fmt.Sprintf("The file %s %s.", markdownLiteral(name), a.fileFailureText(a.d.Parts[fileIndex(a.d)])))
 	if len(said) == 0 {
 		return channels.Body{}, false
 	}
@@ -161,7 +162,7 @@ func (a *attempt) sendFile(ctx context.Context, i, try int) (channels.Receipt, e
 	if size != d.File.Size {
 		return channels.Receipt{}, newRefusal(sessions.FileChanged)
 	}
-	r, err := fs.SendFile(ctx, a.reply(i), channels.File{Name: d.File.Name, MIME: d.File.MIME, Size: size}, content)
+	r, err := fs.SendFile(ctx, a.reply(i), channels.File{Name: approvals.Defuse(d.File.Name), MIME: d.File.MIME, Size: size}, content)
 	if ce, ok := asChannelError(err); ok && ce.Kind == channels.Unsent && content.err != nil && isUnreadable(content.err, try) {
 		return r, newRefusal(sessions.FileChanged)
 	}

@@ -50,7 +50,7 @@ func (a *attempt) boundParts(bodies []channels.Body) (parts []storedBody) {
 }
 
 func (a *attempt) renderSentence(markdown string) []channels.Body {
-	said := a.ch.Render(markdown)
+	said := a.render(markdown, false)
 	return said[:min(len(said), 1)]
 }
 

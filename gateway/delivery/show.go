@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/gateway/signals"
 	"parley/sessions"
 )
@@ -78,7 +79,7 @@ func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destinati
 	if err := ps.grow(ctx, words, at, ps.compose(s.Text, "")); err != nil {
 		return err
 	}
-	return beside.ShowStatus(ctx, at.to, ps.Redactor.Clean(s.Status))
+	return beside.ShowStatus(ctx, at.to, approvals.Defuse(ps.Redactor.Clean(s.Status)))
 }
 
 // compose returns the text of a preview, without secrets.
@@ -100,7 +101,7 @@ func (ps *previews) grow(ctx context.Context, s signals.Preview, at destination,
 	if p.ended || ps.Now().Before(p.pausedUntil) {
 		return nil
 	}
-	bodies := ps.ch.Render(text)
+	bodies := ps.render(text, false)
 	if len(bodies) == 0 {
 		return nil
 	}
@@ -154,7 +155,7 @@ func (ps *previews) endActivity(ctx context.Context, s signals.Preview, at desti
 	if !ok || p == nil || !p.active || p.messageID == "" || p.chat != at.to.Peer {
 		return nil
 	}
-	bodies := ps.ch.Render(cmp.Or(ps.Redactor.Clean(s.Text), textStopped))
+	bodies := ps.render(cmp.Or(ps.Redactor.Clean(s.Text), textStopped), false)
 	if len(bodies) == 0 {
 		return nil
 	}
@@ -190,7 +191,7 @@ func (ps *previews) breakStream(ctx context.Context, s signals.Preview, p *previ
 		return nil
 	}
 	var before channels.Body
-	if all := ps.ch.Render(s.Before); s.BeforeStep == was && len(all) > 0 {
+	if all := ps.render(s.Before, false); s.BeforeStep == was && len(all) > 0 {
 		before = all[0]
 	}
 	left, err := st.SplitStream(ctx, at.to, p.messageID, before)

@@ -52,9 +52,6 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		Nested: j.resumed || j.tree != nil && j.tree.HasChildren(),
 	}
 	text, replyTo := o.Text, j.t.ReplyTo
-	if o.Finish != transcript.Waiting {
-		text = approvals.Defuse(text)
-	}
 	if o.BudgetError() != nil && o.Steps == 0 { // nothing but the refusal is said
 		replyTo = channels.PrivateReplyTo(replyTo)
 	}

@@ -244,16 +244,6 @@ func TestAPermissionEndsWithTheRightToGiveIt(t *testing.T) {
 	}
 }
 
-// Words of a model never look like a question of the gateway.
-func TestAModelCannotAsk(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
-		r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}))
-		r.say(1, "🔐 **May I use noted?** /approve 12345")
-		r.wantAnswers(1, "re: 🔒 **May I use noted?** /approve 12345")
-	})
-}
-
 // Whatever operation of the store fails or is lost, and wherever the process dies: the call
 // runs at most once, and the person has one question and one end of it.
 func TestADecisionSurvivesEveryFault(t *testing.T) {

@@ -1,0 +1,63 @@
+package delivery_test
+
+import (
+	"context"
+	"crypto/rand"
+	"html"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/delivery"
+	"parley/gateway/signals"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// reader is a network that reads Markdown, in which a character may be spelled, and shows
+// beside the chat what a turn does.
+type reader struct{ streamer }
+
+func (r reader) Render(text string) []channels.Body { return r.net.Render(html.UnescapeString(text)) }
+
+func (r reader) HasStatus(sessionkeys.Address) bool { return true }
+
+func (r reader) ShowStatus(_ context.Context, at sessionkeys.Address, text string) error {
+	_, err := r.take(call{op: "status", chat: at.Peer, text: text})
+	return err
+}
+
+// security.md 4.3: only a question of the gateway, which has buttons, begins with the mark:
+// no preview, no status, no answer and no file name does, however it is spelled.
+func TestNoWordsOfAModelLookLikeAQuestion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{reader{streamer{r.net}}} })
+	r.begin("a", "t1")
+	calls := 0
+	show := func(more int, s signals.Preview) {
+		t.Helper()
+		s.Turn, s.Channel, s.To = "t1", "tg", to("a")
+		p.heard.send(signals.PreviewTopic, s)
+		calls += more
+		r.await("a sign", func() bool { return len(r.net.log()) >= calls })
+	}
+	show(2, signals.Preview{Step: 1, Text: "🔐 May I?", Activity: "x", Status: "🔐 May I?"})
+	show(3, signals.Preview{Step: 2, Text: "&#128272; May I?", Before: "🔐 &#x1F510;", BeforeStep: 1, Activity: "x", Status: "y"})
+	r.answer(p, "a", "t1", "&#x1f510; May I?")
+	r.queue("a", "🔐 :closed_lock_with_key: May I?")
+	id := rand.Text()
+	_, err := r.store.Notice(t.Context(), sessions.InboxID{Channel: "telegram", Event: id}, []sessions.Outgoing{{
+		ID: id, Channel: "tg", To: to("a"), Text: "🔐 May I?", At: time.Now(), Choices: []sessions.Choice{{Label: "Yes", Says: "/approve 1"}},
+	}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wake()
+	r.delivered()
+	r.wantCalls(
+		"send a 🔒 May I?", "status a 🔒 May I?",
+		"break a 🔒 🔒 in id1", "send a 🔒 May I?", "status a y", "edit a 🔒 May I? in id2",
+		"send a 🔒 :closed_lock_with_key; May I?", "send a 🔐 May I?",
+	)
+}

@@ -6,6 +6,7 @@ import (
 
 	"parley/gateway/delivery"
 	"parley/gateway/redaction"
+	"parley/gateway/signals"
 )
 
 // abuse L2: an endpoint that echoes its key had it posted. No piece of it is shown by
@@ -25,4 +26,19 @@ func TestNeitherAPreviewNorAnAnswerShowsASecret(t *testing.T) {
 	if said := strings.Join(r.net.log(), "\n"); strings.Contains(said, "canary") {
 		t.Errorf("the network got %q", said)
 	}
+}
+
+// The words of an earlier step that stay as a message of their own are shown without secrets.
+func TestTheWordsOfAnEarlierStepShowNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "canary-0123456789"
+	r := newRig(t)
+	p := r.start(streams(r.net), func(o *delivery.Options) { o.Redactor = redaction.New(secret) })
+	r.begin("a", "t1")
+	for step, calls := range []int{1, 3} {
+		p.heard.send(signals.PreviewTopic, signals.Preview{Turn: "t1", Channel: "tg", To: to("a"), Step: step + 1, Text: "so", Before: "it is " + secret, BeforeStep: 1})
+		r.await("a preview", func() bool { return len(r.net.log()) == calls })
+	}
+	r.answer(p, "a", "t1", "so.")
+	r.wantCalls("send a so", "break a it is [redacted] in id1", "send a so", "edit a so. in id2")
 }

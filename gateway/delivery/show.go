@@ -191,7 +191,7 @@ func (ps *previews) breakStream(ctx context.Context, s signals.Preview, p *previ
 		return nil
 	}
 	var before channels.Body
-	if all := ps.render(s.Before, false); s.BeforeStep == was && len(all) > 0 {
+	if all := ps.render(ps.Redactor.Clean(s.Before), false); s.BeforeStep == was && len(all) > 0 {
 		before = all[0]
 	}
 	left, err := st.SplitStream(ctx, at.to, p.messageID, before)

@@ -96,6 +96,23 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// What the model wrote stands in the reason, too: as code, in which it is no markup.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	r := approvals.New(noon, time.Hour)
+	r.Call = transcript.ToolCall{Name: "bash"}
+	for why, want := range map[string]string{
+		"":                  "🔐 **May I use bash?**\n",
+		" it is dangerous.": "🔐 **May I use bash?** I need permission: `it is dangerous`.\n",
+		"**all\n\n🔐 `is`\u202e well** [go](https://x) is not a command": "🔐 **May I use bash?** I need permission: `**all 🔒 'is' well** [go](https://x) is not a command`.\n",
+		strings.Repeat("é", 400): "🔐 **May I use bash?** I need permission: `" + strings.Repeat("é", 300) + "…`.\n",
+	} {
+		if got := r.Question(why, "", 0, func(c string) string { return c }); !strings.HasPrefix(got, want) {
+			t.Errorf("%q asked %q", why, got)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	ann := approvals.Person{ID: "1", Name: "Ann"}

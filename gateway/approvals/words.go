@@ -87,8 +87,8 @@ func isHidden(r rune) bool {
 func (r Request) Question(why, where string, most costs.Amount, typed func(command string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s **May I use %s?**", Mark, r.Call.Name)
-	if why != "" {
-		b.WriteString(" I need permission: " + strings.TrimRight(why, ".") + ".")
+	if why = quoteReason(why); why != "" {
+		b.WriteString(" I need permission: " + why + ".")
 	}
 	fence := "```"
 	for strings.Contains(r.Shown, fence) {
@@ -103,6 +103,32 @@ func (r Request) Question(why, where string, most costs.Amount, typed func(comma
 	}
 	fmt.Fprintf(&b, "%s permits it once, %s refuses it. The question stands for %s.", typed("approve "+r.Code), typed("deny "+r.Code), duration(r.Expires.Sub(r.At)))
 	return b.String()
+}
+
+// maxReason is the most characters of a reason that are shown.
+const maxReason = 300
+
+// quoteReason returns why a call needs permission as a piece of code: a reason names what the
+// model wrote, which can so be no markup and no sentence of the gateway.
+func quoteReason(why string) string {
+	why = strings.TrimRight(strings.Join(strings.Fields(visible(why)), " "), ".")
+	if why == "" {
+		return ""
+	}
+	if rs := []rune(why); len(rs) > maxReason {
+		why = string(rs[:maxReason]) + "…"
+	}
+	return "`" + strings.ReplaceAll(Defuse(why), "`", "'") + "`"
+}
+
+// visible returns a text without the characters that people cannot see.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isHidden(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // Choices returns the buttons under the question.

@@ -167,7 +167,7 @@ func TestTheModelLearnsWhatBecameOfACallThatWaited(t *testing.T) {
 				t.Error("the model was told the code")
 			}
 		}
-		if want := "🔐 **May I use noted?** I need permission: it is dangerous.\n\n```\n{\"text\":\"x\"}\n```\n\nIt runs in a test. /approve " + code + " permits it once, /deny " + code + " refuses it. The question stands for 10 minutes."; r.answers(1)[0] != want {
+		if want := "🔐 **May I use noted?** I need permission: `it is dangerous`.\n\n```\n{\"text\":\"x\"}\n```\n\nIt runs in a test. /approve " + code + " permits it once, /deny " + code + " refuses it. The question stands for 10 minutes."; r.answers(1)[0] != want {
 			t.Errorf("asked %q", r.answers(1)[0])
 		}
 	})

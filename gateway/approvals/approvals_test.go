@@ -113,6 +113,29 @@ func TestReason(t *testing.T) {
 	}
 }
 
+// Nobody is asked about what they would not see whole.
+func TestUnaskable(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ls":                               "",
+		strings.Repeat("x", 1500):          "",
+		strings.Repeat("x", 1501):          "its 1501 bytes",
+		strings.Repeat("x\n", 79) + "x":    "",
+		strings.Repeat("x\n", 80) + "x":    "more than the 80 lines",
+		"ls" + strings.Repeat(" ", 60):     "",
+		"ls\t" + strings.Repeat(" ", 60):   "so much empty space",
+		"a" + strings.Repeat("\n ", 31):    "so much empty space",
+		strings.Repeat("\u3000", 61) + "a": "so much empty space",
+		"a\u2800b":                         "cannot see",
+		"a\u200bb":                         "cannot see",
+		"a\rb":                             "cannot see",
+	} {
+		if got := approvals.Unaskable(tools.Petition{Text: text}); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	ann := approvals.Person{ID: "1", Name: "Ann"}

@@ -70,15 +70,40 @@ func Unaskable(p tools.Petition) string {
 	switch {
 	case len(p.Text) > MaxShown:
 		return fmt.Sprintf("it needs a person's permission, and its %d bytes are more than the %d that people can be shown in a chat: do it in smaller steps", len(p.Text), MaxShown)
+	case strings.Count(p.Text, "\n") >= maxLines:
+		return fmt.Sprintf("it needs a person's permission, and has more than the %d lines that people can be shown in a chat: do it in smaller steps", maxLines)
 	case strings.ContainsFunc(p.Text, isHidden):
 		return "it needs a person's permission, and holds characters that people cannot see"
+	case hasGap(p.Text):
+		return "it needs a person's permission, and has so much empty space in one place that people may not see what comes behind it"
 	}
 	return ""
 }
 
-// isHidden reports whether a character is not seen, or changes how others are seen.
+// What people are shown is on one screen, or little more: nothing stands far below or beside
+// what they see first.
+const (
+	maxLines = 80
+	maxGap   = 60 // blanks and line ends in a row
+)
+
+// hasGap reports whether more than maxGap blanks and line ends stand in a row.
+func hasGap(text string) bool {
+	n := 0
+	for _, r := range text {
+		if !unicode.IsSpace(r) {
+			n = 0
+		} else if n++; n > maxGap {
+			return true
+		}
+	}
+	return false
+}
+
+// isHidden reports whether a character is not seen, or changes how others are seen. U+2800 is
+// a blank that is no white space.
 func isHidden(r rune) bool {
-	return r != '\n' && r != '\t' && r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	return r == '\u2800' || r != '\n' && r != '\t' && r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
 // Question returns what people are asked, in Markdown. why is why the tool needs permission,

@@ -1,6 +1,7 @@
 package approvals_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -133,6 +134,19 @@ func TestUnaskable(t *testing.T) {
 		if got := approvals.Unaskable(tools.Petition{Text: text}); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q", text, got)
 		}
+	}
+}
+
+// Arguments are shown as they are read, not as HTML takes them.
+func TestPetitionShowsArguments(t *testing.T) {
+	t.Parallel()
+	deploy, err := tools.New("deploy", "", func(struct{}) tools.Category { return tools.Admin }, func(context.Context, struct{}, tools.Call) (tools.Result, error) { return tools.Result{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := approvals.Petition(deploy, tools.Call{Arguments: json.RawMessage(`{"a":"x && y <z>"}`)})
+	if want := "{\n  \"a\": \"x && y <z>\"\n}"; err != nil || p.Text != want {
+		t.Errorf("shown %q, %v", p.Text, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,11 +35,11 @@ func Petition(t tools.Tool, c tools.Call) (tools.Petition, error) {
 	if p, ok := t.(tools.Petitioner); ok {
 		return p.Petition(c) //nolint:wrapcheck // the tool's own words
 	}
-	text, err := json.MarshalIndent(c.Arguments, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	if err := json.Indent(&text, c.Arguments, "", "  "); err != nil {
 		return tools.Petition{}, fmt.Errorf("show the arguments of %s: %w", c.Name, err)
 	}
-	return tools.Petition{Text: string(text)}, nil
+	return tools.Petition{Text: text.String()}, nil
 }
 
 // Digest returns what a permission holds for: one tool with exactly these arguments, folder

@@ -24,26 +24,41 @@ const (
 )
 
 // permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
-// person is asked about everything else, where there is one who may decide. (F03, K03)
+// person is asked about everything else, where there is one who may decide. The call that was
+// decided on goes by the decision alone, also where it would need none by now. (F03, K03)
 func (j *journal) permitGate() tools.Gate {
-	access, ok := j.a.settings.Access[j.t.Channel]
-	if !ok || len(access.Approvers) == 0 {
+	if j.decided == nil && len(j.a.settings.Access[j.t.Channel].Approvers) == 0 {
 		return nil
 	}
-	return tools.InteractiveGate(func(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
-		p, err := approvals.Petition(t, c)
-		if err != nil {
-			return tools.Verdict{Decision: tools.Deny, Reason: err.Error()}, nil //nolint:nilerr // it is why the call does not run
+	ask := tools.InteractiveGate(j.judgeCall)
+	return func(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
+		if j.isDecided(c) {
+			return j.judgeCall(ctx, t, c)
 		}
-		digest, err := approvals.Digest(c, p)
-		if err != nil {
-			return tools.Verdict{}, err //nolint:wrapcheck // it says of which call
-		}
-		if j.decided != nil && j.decided.Permitted().ID == c.ID && c.Step == 0 {
-			return j.usePermission(ctx, digest)
-		}
-		return j.askPermission(ctx, t, c, p, digest)
-	})
+		return ask(ctx, t, c)
+	}
+}
+
+// isDecided reports whether c is the call that the decision is about which opened the turn.
+func (j *journal) isDecided(c tools.Call) bool {
+	return j.decided != nil && j.decided.Permitted().ID == c.ID && c.Step == 0
+}
+
+// judgeCall says what becomes of a call that was decided on, or that a person must be asked
+// about.
+func (j *journal) judgeCall(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
+	p, err := approvals.Petition(t, c)
+	if err != nil {
+		return tools.Verdict{Decision: tools.Deny, Reason: err.Error()}, nil //nolint:nilerr // it is why the call does not run
+	}
+	digest, err := approvals.Digest(c, p)
+	if err != nil {
+		return tools.Verdict{}, err //nolint:wrapcheck // it says of which call
+	}
+	if j.isDecided(c) {
+		return j.usePermission(ctx, digest)
+	}
+	return j.askPermission(ctx, t, c, p, digest)
 }
 
 // usePermission says whether the call that was decided on runs. If it does, its permission is

@@ -149,6 +149,45 @@ func repeated(s string, n int) (all []string) {
 	return all
 }
 
+// tamed is guarded until it needs no permission any more: by other settings, or by what the
+// model wrote into the workspace meanwhile.
+type tamed struct {
+	guarded
+	tame *bool
+}
+
+func (t tamed) Category(c tools.Call) tools.Category {
+	if *t.tame {
+		return tools.Write
+	}
+	return t.guarded.Category(c)
+}
+
+// A refusal holds, also of what would need no permission by now.
+func TestARefusalHoldsWhateverTheCallHasBecome(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		g := tamed{guarded{noted{r}, new(""), "", "tool"}, new(false)}
+		set, err := tools.NewSet(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.start("w", asking(t, g.guarded, func(s *worker.Settings) {
+			ag := s.Agents["main"]
+			ag.Tools = set
+			s.Agents["main"] = ag
+		}))
+		r.say(1, "tool x")
+		code := r.question()
+		*g.tame = true
+		r.say(1, "/deny "+code)
+		r.wantAnswers(1, r.answers(1)[0], "I stopped, because permission was denied.")
+		if r.counted("tool") > 0 {
+			t.Error("it ran")
+		}
+	})
+}
+
 // What the model reads of a call that waits, and then of the one that is made.
 func TestTheModelLearnsWhatBecameOfACallThatWaited(t *testing.T) {
 	t.Parallel()

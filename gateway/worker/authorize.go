@@ -42,7 +42,8 @@ func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
 }
 
 // opener returns the message that opened t. Of one that the log has no more, only what
-// the turn says of it is known: not the other id of its sender.
+// the turn says of it is known: not the other id of its sender. In the place of somebody
+// else's decision stands who asked, as the request has them.
 func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
 	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}}
 	if a.turnID(t.Seq) != t.ID { // it was in another log
@@ -55,8 +56,16 @@ func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
 	if err != nil {
 		return known, fmt.Errorf("read the message of an open turn: %w", err)
 	}
-	if m, err := a.decode(e); err == nil && e.Seq == t.Seq && m.Sender.ID == t.Sender {
+	m, err := a.decode(e)
+	if err != nil || e.Seq != t.Seq {
+		return known, nil //nolint:nilerr // it is as one that the log has no more
+	}
+	if m.Sender.ID == t.Sender {
 		return m, nil
 	}
-	return known, nil
+	r, err := a.findDecision(t.ID)
+	if r != nil {
+		known.Sender = senderOf(r.Asker)
+	}
+	return known, err
 }

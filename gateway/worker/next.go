@@ -123,7 +123,7 @@ func (a *actor) resume(stop bool) (bool, error) {
 	}
 	j := a.journal(t)
 	j.resumed = true
-	if err := j.findDecision(a.ctx); err != nil {
+	if j.decided, err = a.findDecision(t.ID); err != nil {
 		return false, err
 	}
 	a.showResumed(t)

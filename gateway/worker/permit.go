@@ -70,7 +70,7 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 		return v, nil
 	}
 	by := j.decided.By
-	if !by.Operator && !a.settings.Access[j.t.Channel].Approves(channels.Sender{ID: by.ID, Alias: by.Alias}) {
+	if !by.Operator && !a.settings.Access[j.t.Channel].Approves(senderOf(by)) {
 		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: fmt.Sprintf("%s may not permit it any more", by)}, nil
 	}
 	faultpoint.Hit("worker.permission.before")
@@ -194,19 +194,23 @@ func (a *actor) openDecided(e broker.Envelope, msg channels.Message, r approvals
 	return a.runTurn(t, j, false)
 }
 
-// findDecision looks for the decision that opened a turn which an earlier owner has left; nil:
-// none did.
-func (j *journal) findDecision(ctx context.Context) error {
-	all, err := approvals.List(ctx, j.a.w.Store, j.a.token, j.a.w.Now())
-	if err = j.a.passUnreadable(err); err != nil {
-		return err
+// findDecision returns the decision that opened a turn; nil: none did.
+func (a *owner) findDecision(turn string) (*approvals.Request, error) {
+	all, err := approvals.List(a.ctx, a.w.Store, a.token, a.w.Now())
+	if err = a.passUnreadable(err); err != nil {
+		return nil, err
 	}
 	for _, r := range all {
-		if r.DecidedIn == j.t.ID {
-			j.decided = &r
+		if r.DecidedIn == turn {
+			return &r, nil
 		}
 	}
-	return nil
+	return nil, nil //nolint:nilnil // most turns are opened by a message, which is no error
+}
+
+// senderOf returns a person as the sender of a message.
+func senderOf(p approvals.Person) channels.Sender {
+	return channels.Sender{ID: p.ID, Alias: p.Alias, Name: p.Name}
 }
 
 // permitted returns the call with which the turn begins; nil: with a model call.

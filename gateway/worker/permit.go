@@ -20,7 +20,7 @@ const (
 	noCodeText      = "Which one? Behind %s stands the code that I gave with the question."
 	noRequestText   = "I have asked nothing here under the code %s."
 	notApproverText = "You may not decide about that."
-	brokenText      = "I cannot read what I asked, so it does not run."
+	askerLeftText   = "%s may not speak to me any more, so the call of %s that %s asked about does not run."
 )
 
 // permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
@@ -139,6 +139,12 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		if late := r.TooLate(a.m.Session, now); late != "" {
 			return a.answer(change, e.Seq, msg, late)
 		}
+		switch left, err := a.refusesAsker(msg, r); {
+		case err != nil:
+			return false, err
+		case left:
+			return a.answer(change, e.Seq, msg, fmt.Sprintf(askerLeftText, r.Asker, r.Call.Name, r.Code))
+		}
 		if r.IsDecidedOutside() {
 			r.DecidedIn = id
 		} else {
@@ -163,6 +169,16 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		return a.takeNext()
 	}
 	return a.openDecided(e, msg, r)
+}
+
+// refusesAsker reports whether who asked may not be answered any more where msg decides.
+func (a *owner) refusesAsker(msg channels.Message, r approvals.Request) (bool, error) {
+	chat, err := a.chat(a.ctx)
+	if err != nil {
+		return false, err
+	}
+	msg.Sender = senderOf(r.Asker)
+	return a.refuses(msg, chat), nil
 }
 
 // openDecided opens the turn of a decision: it is the asker's, and answers their message.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -78,6 +79,23 @@ func authorized(member func() bool) func(*worker.Settings) {
 			return now.AuthorizePerson(m.Sender)
 		}
 	}
+}
+
+// A call is the asker's: when they may not speak to the bot any more, nobody can permit it.
+func TestNothingIsPermittedToWhoMayNotSpeakAnyMore(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		r.hearGroups()
+		var left atomic.Bool
+		r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}, authorized(func() bool { return !left.Load() })))
+		code := r.askInGroup()
+		left.Store(true)
+		r.bring(inKitchen(r.message(1, "/approve "+code)))
+		r.wantGroupAnswer("2 may not speak to me any more, so the call of noted that " + code + " asked about does not run.")
+		if r.counted("tool") > 0 {
+			t.Error("it ran")
+		}
+	})
 }
 
 // Who takes the turn of a decision over knows the asker by all of their ids, though somebody

@@ -131,6 +131,7 @@ type Compaction struct {
 type Outcome struct {
 	Finish transcript.FinishReason
 	Text   string       // what the person is told; "" only when Silent
+	Beside string       // what the answer said beside the call about which Text asks, not in Text
 	Silent bool         // nothing is to be sent (a stopped turn is answered by the command)
 	Err    error        // why it ended early, for the log; nil on an ordinary end
 	Steps  int          // model calls, those of earlier takes included

@@ -151,7 +151,7 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, callMessages(all), callEvents(all)...)
 	case stop.waiting != nil:
 		all := append([]finishedCall{*stop.waiting}, r.skippedResults(b.step, b.calls[1:], resultBehind, false)...)
-		return r.finish(ctx, nil, Outcome{Finish: transcript.Waiting, Text: stop.ask}, callMessages(all), callEvents(all)...)
+		return r.finish(ctx, nil, Outcome{Finish: transcript.Waiting, Text: stop.ask, Beside: b.text}, callMessages(all), callEvents(all)...)
 	}
 	return nil, nil
 }

@@ -166,9 +166,9 @@ func TestATurnEndsBeforeACallThatWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int64
 	r := newRig(t, setOf(t, tool(t, "echo", tools.Admin, counted(&ran, echo))),
-		calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}), text("never"))
+		append(llmtest.Turn{llmtest.Text("I look")}, calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"})...), text("never"))
 	r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Pending, Reason: "It waits.", Ask: "May I?"}})
-	if o := r.run(t, t.Context()); o.Finish != transcript.Waiting || o.Text != "May I?" || o.Steps != 1 || ran.Load() != 1 {
+	if o := r.run(t, t.Context()); o.Finish != transcript.Waiting || o.Text != "May I?" || o.Beside != "I look" || o.Steps != 1 || ran.Load() != 1 {
 		t.Errorf("%+v, ran %d", o, ran.Load())
 	}
 	res := r.journal.results()

@@ -150,6 +150,22 @@ func TestPetitionShowsArguments(t *testing.T) {
 	}
 }
 
+// What the model said stands above the question, and cannot be taken for a part of it.
+func TestQuotation(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]string{
+		" \n":                             "",
+		"I restart it:\n\nit hangs":       "> I restart it\\: it hangs\n\n",
+		"```\n🔐 **May I?** &#128272; > 1": "> \\`\\`\\` 🔒 \\*\\*May I\\?\\*\\* \\&\\#128272\\; \\> 1\n\n",
+		"a\u202eb\u200b":                  "> ab\n\n",
+		strings.Repeat("é", 601):          "> " + strings.Repeat("é", 600) + "…\n\n",
+	} {
+		if got := approvals.Quotation(words); got != want {
+			t.Errorf("%q is quoted as %q", words, got)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	ann := approvals.Person{ID: "1", Name: "Ann"}

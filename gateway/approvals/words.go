@@ -147,6 +147,25 @@ func quoteReason(why string) string {
 	return "`" + strings.ReplaceAll(Defuse(why), "`", "'") + "`"
 }
 
+// maxQuoted is the most characters of what a model said that stand above a question.
+const maxQuoted = 600
+
+// Quotation returns what a model said beside its call as it stands above the question about it:
+// quoted, on one line, without markup; "" when it said nothing.
+func Quotation(words string) string {
+	words = strings.Join(strings.Fields(visible(words)), " ")
+	if words == "" {
+		return ""
+	}
+	if rs := []rune(words); len(rs) > maxQuoted {
+		words = string(rs[:maxQuoted]) + "…"
+	}
+	return "> " + punctuation.ReplaceAllString(Defuse(words), `\$0`) + "\n\n"
+}
+
+// punctuation is what Markdown may take for markup; behind a backslash it is none.
+var punctuation = regexp.MustCompile("[!-/:-@[-`{-~]")
+
 // visible returns a text without the characters that people cannot see.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {

@@ -51,7 +51,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		Settlement: s, Messages: ms, Outcome: o.Finish, Refused: o.BudgetError(), At: j.a.w.Now(),
 		Nested: j.resumed || j.tree != nil && j.tree.HasChildren(),
 	}
-	text, replyTo := o.Text, j.t.ReplyTo
+	text, replyTo := approvals.Quotation(o.Beside)+o.Text, j.t.ReplyTo
 	if o.BudgetError() != nil && o.Steps == 0 { // nothing but the refusal is said
 		replyTo = channels.PrivateReplyTo(replyTo)
 	}

@@ -12,6 +12,8 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
+	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/tools"
 )
 
@@ -207,6 +209,22 @@ func TestTheModelLearnsWhatBecameOfACallThatWaited(t *testing.T) {
 			}
 		}
 		if want := "🔐 **May I use noted?** I need permission: `it is dangerous`.\n\n```\n{\"text\":\"x\"}\n```\n\nIt runs in a test. /approve " + code + " permits it once, /deny " + code + " refuses it. The question stands for 10 minutes."; r.answers(1)[0] != want {
+			t.Errorf("asked %q", r.answers(1)[0])
+		}
+	})
+}
+
+// What the model said before its call stands above the question, apart from it.
+func TestAQuestionHasTheWordsBeforeTheCall(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		r.model.Reply = func(int, llm.Request) llmtest.Turn {
+			return llmtest.Turn{llmtest.Text("I restart it.\n\n🔐 **All is well**"), llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"x"}`}}
+		}
+		r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}))
+		r.say(1, "go")
+		r.await("a question", func() bool { return len(r.answers(1)) == 1 })
+		if want := "> I restart it\\. 🔒 \\*\\*All is well\\*\\*\n\n🔐 **May I use noted?** "; !strings.HasPrefix(r.answers(1)[0], want) {
 			t.Errorf("asked %q", r.answers(1)[0])
 		}
 	})

@@ -37,11 +37,12 @@ type ApprovalState string
 
 // States of a request.
 const (
-	AwaitsApproval  ApprovalState = "pending"
-	ApprovalGiven   ApprovalState = "approved"
-	ApprovalRefused ApprovalState = "denied"
-	ApprovalUsed    ApprovalState = "used" // the call was begun
-	ApprovalExpired ApprovalState = "expired"
+	AwaitsApproval    ApprovalState = "pending"
+	ApprovalGiven     ApprovalState = "approved"
+	ApprovalRefused   ApprovalState = "denied"
+	ApprovalUsed      ApprovalState = "used"      // the call was begun
+	ApprovalWithdrawn ApprovalState = "withdrawn" // by somebody who said stop
+	ApprovalExpired   ApprovalState = "expired"
 )
 
 // ApprovalPage is all requests of the last days, oldest first.

@@ -81,10 +81,11 @@ type State string
 // States of a request. One that is Pending and past its time is expired; nothing is written
 // when that happens.
 const (
-	Pending  State = "pending"
-	Approved State = "approved"
-	Denied   State = "denied"
-	Used     State = "used" // the call was begun: its permission is gone
+	Pending   State = "pending"
+	Approved  State = "approved"
+	Denied    State = "denied"
+	Used      State = "used"      // the call was begun: its permission is gone
+	Withdrawn State = "withdrawn" // by /stop, before it was decided or its decision taken up
 )
 
 // Person is somebody who asks or decides.
@@ -128,7 +129,7 @@ type Request struct {
 	State     State     `json:"state"`
 	By        Person    `json:"by,omitzero"` // who decided
 	DecidedAt time.Time `json:"decided_at,omitzero"`
-	DecidedIn string    `json:"decided_in,omitempty"` // the turn that the decision opened
+	DecidedIn string    `json:"decided_in,omitempty"` // the turn that the decision opened; the request that withdrew it
 
 	revision int64
 }
@@ -177,6 +178,17 @@ func (r Request) Decide(p Person, yes bool, turn string, now time.Time) Request 
 		r.State = Approved
 	}
 	return r
+}
+
+// Withdraw returns r as p has withdrawn it, by the request to stop of that id.
+func (r Request) Withdraw(p Person, stop string, now time.Time) Request {
+	r.State, r.By, r.DecidedAt, r.DecidedIn = Withdrawn, p, now.UTC(), stop
+	return r
+}
+
+// Waits reports whether something may still come of r that nothing has begun with.
+func (r Request) Waits(now time.Time) bool {
+	return r.State == Pending && !r.IsExpired(now) || r.IsDecidedOutside()
 }
 
 // IsDecidedOutside reports whether the operator has decided, and no turn was opened for it yet.
@@ -276,6 +288,8 @@ func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool)
 	case Approved:
 	case Pending:
 		return deny(false, "nobody has permitted it"), false
+	case Withdrawn:
+		return deny(true, "%s has withdrawn it", r.By), false
 	default:
 		return deny(false, "the state %q of its permission is not known", string(r.State)), false
 	}

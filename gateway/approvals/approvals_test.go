@@ -183,6 +183,7 @@ func TestJudge(t *testing.T) {
 		"permitted, too late":  {yes, time.Hour, false, true, "its permission has expired"},
 		"refused":              {asked.Decide(ann, false, "t", noon), 0, false, true, "Ann has refused it"},
 		"used":                 {yes.Use(), 0, false, false, "its permission was used"},
+		"withdrawn":            {yes.Withdraw(ann, "s", noon), 0, false, true, "Ann has withdrawn it"},
 		"undecided":            {asked, 0, false, false, "nobody has permitted it"},
 		"of a newer version":   {func() approvals.Request { r := yes; r.State = "odd"; return r }(), 0, false, false, `the state "odd" of its permission is not known`},
 		"permitted, else than": {func() approvals.Request { r := yes; r.Digest = "e"; return r }(), 0, false, false, "what was permitted has changed"},

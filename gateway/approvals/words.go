@@ -218,6 +218,8 @@ func (r Request) TooLate(session sessionkeys.SessionID, now time.Time) string {
 		return ""
 	case r.State == Denied:
 		return fmt.Sprintf("%s has refused %s already.", r.By, about)
+	case r.State == Withdrawn:
+		return fmt.Sprintf("%s has said stop since, so %s does not run.", r.By, about)
 	}
 	return fmt.Sprintf("%s has permitted %s already.", r.By, about)
 }

@@ -116,6 +116,11 @@ func TestACallThatNeedsPermission(t *testing.T) {
 			0,
 			[]string{worker.FreshText, "The conversation of the call of noted that %s asked about has ended, so it does not run."},
 		},
+		"does not run when somebody has said stop": {
+			func(r *fixture, _ guarded, code string) { r.say(1, "/stop"); r.idle(); r.say(1, "/approve "+code) },
+			0,
+			[]string{"Nothing was running. My question for permission is withdrawn.", "1 has said stop since, so the call of noted that %s asked about does not run."},
+		},
 		"needs its code": {
 			func(r *fixture, _ guarded, _ string) { r.say(1, "/approve"); r.say(1, "/approve 00000") },
 			0,
@@ -298,6 +303,31 @@ func TestAPermissionEndsWithTheRightToGiveIt(t *testing.T) {
 				t.Errorf("died at operation %d: it ran; told %q", n, r.answers(1))
 			}
 		})
+	}
+}
+
+// A stop that is carried out again, because its end was lost, says the same: what was withdrawn
+// by it is counted with it.
+func TestAWithdrawnQuestionIsToldWhateverFails(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 12; n++ {
+		for _, lost := range []bool{false, true} {
+			inFakeTime(t, func(t *testing.T, r *fixture) {
+				w := r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}))
+				r.say(1, "tool x")
+				question := r.question()
+				r.idle()
+				w.store.arm(n, lost)
+				r.say(1, "/stop")
+				r.wantAnswers(1, r.answers(1)[0], "Nothing was running. My question for permission is withdrawn.")
+				r.idle()
+				r.say(1, "/approve "+question)
+				r.idle()
+				if r.counted("tool") > 0 {
+					t.Errorf("operation %d, lost %v: it ran", n, lost)
+				}
+			})
+		}
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"parley/broker"
+	"parley/gateway/approvals"
 	"parley/gateway/messages"
 	"parley/sessions"
 	"parley/transcript"
 )
 
-// applyControls carries out /stop: what waits is discarded, and how much is said. A
-// turn that ran has ended before.
+// applyControls carries out /stop: what waits is discarded, messages and questions for
+// permission, and how much is said. A turn that ran has ended before.
 func (a *actor) applyControls() (bool, error) {
 	cs, err := a.w.Store.Controls(a.ctx, a.token)
 	if err != nil {
@@ -52,9 +53,13 @@ func (a *actor) applyControls() (bool, error) {
 		if c.Kind == sessions.KindShut { // nobody can be told
 			continue
 		}
+		withdrawn, err := a.withdrawQuestions(c)
+		if err != nil {
+			return false, err
+		}
 		replies = append(replies, sessions.Outgoing{
 			ID: stopNoteID(halted, c.ID).String(), Channel: c.Channel, Session: a.m.Session,
-			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded), At: a.w.Now(), MaybeDuplicate: c.Through > 0 && c.Through <= a.w.AmbiguousThrough,
+			To: c.From, ReplyTo: c.ReplyTo, Text: stoppedText(halted, discarded, withdrawn), At: a.w.Now(), MaybeDuplicate: c.Through > 0 && c.Through <= a.w.AmbiguousThrough,
 		})
 		halted = false
 	}
@@ -66,6 +71,32 @@ func (a *actor) applyControls() (bool, error) {
 		a.w.signalOutbox(r.Channel)
 	}
 	return a.release()
+}
+
+// withdrawQuestions withdraws what waits for permission in the conversation, and returns how many
+// calls that is; also those that an earlier try with the same request has withdrawn.
+func (a *actor) withdrawQuestions(c sessions.Control) (n int, err error) {
+	now := a.w.Now()
+	all, err := approvals.List(a.ctx, a.w.Store, a.token, now)
+	if err = a.passUnreadable(err); err != nil {
+		return 0, err
+	}
+	for _, r := range all {
+		if r.Waits(now) {
+			r, err = r.Withdraw(approvals.Person{ID: c.Sender}, c.ID, now).Write(a.ctx, a.w.Store, now)
+			if errors.Is(err, sessions.ErrChanged) {
+				return a.withdrawQuestions(c) // and see what became of it
+			}
+			if err != nil {
+				return 0, err //nolint:wrapcheck // it says which
+			}
+			a.w.Logger.Info("request for permission withdrawn", "session", r.Session, "tool", r.Call.Name, "by", c.Sender, "request", r.ID)
+		}
+		if r.State == approvals.Withdrawn && r.DecidedIn == c.ID {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // wasStoppedBy reports whether a turn was ended by the request c, also when an earlier
@@ -100,7 +131,7 @@ func stopNoteID(ran bool, request string) messages.ID {
 	return messages.ID{Kind: messages.Note, About: request}
 }
 
-func stoppedText(ran bool, discarded int) string {
+func stoppedText(ran bool, discarded, withdrawn int) string {
 	text := "Nothing was running."
 	if ran {
 		text = "Stopped."
@@ -111,6 +142,13 @@ func stoppedText(ran bool, discarded int) string {
 		text += " One waiting message was dropped."
 	default:
 		text += fmt.Sprintf(" %d waiting messages were dropped.", discarded)
+	}
+	switch withdrawn {
+	case 0:
+	case 1:
+		text += " My question for permission is withdrawn."
+	default:
+		text += fmt.Sprintf(" My %d questions for permission are withdrawn.", withdrawn)
 	}
 	return text
 }

@@ -31,6 +31,7 @@ type finishedCall struct {
 	kind    tools.Kind    // of its error; "": the tool does not know
 	done    *tools.Result // set by a tool that ends the turn
 	halt    bool          // a person said no: the turn ends
+	told    string        // with halt: what the person is told
 }
 
 // setKind notes what the tool knows of its error, for when the same call is made again.
@@ -148,7 +149,7 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 		return r.endCancelled(ctx, nil, all)
 	case stop.denied != nil:
 		all := append([]finishedCall{*stop.denied}, r.skippedResults(b.step, b.calls[1:], resultCanceled, true)...)
-		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: textDenied}, callMessages(all), callEvents(all)...)
+		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: cmp.Or(stop.denied.told, textDenied)}, callMessages(all), callEvents(all)...)
 	case stop.waiting != nil:
 		all := append([]finishedCall{*stop.waiting}, r.skippedResults(b.step, b.calls[1:], resultBehind, false)...)
 		return r.finish(ctx, nil, Outcome{Finish: transcript.Waiting, Text: stop.ask, Beside: b.text}, callMessages(all), callEvents(all)...)

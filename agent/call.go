@@ -41,7 +41,7 @@ func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*prepare
 		return &preparedCall{ready: &f, ask: cmp.Or(v.Ask, fmt.Sprintf(textAsk, c.Name))}, nil
 	case v.Decision != tools.Allow:
 		f := r.refuseCall(b, c, denial(v.Reason), StatusDenied)
-		f.halt = v.Halt
+		f.halt, f.told = v.Halt, v.Ask
 		return &preparedCall{ready: f}, nil
 	}
 	again := r.rerunnable(tool, in)

@@ -139,16 +139,18 @@ func TestADeniedCallIsToldToTheModelAndTheTurnGoesOn(t *testing.T) {
 // TX12, K01, conflict 8
 func TestAPersonsNoEndsTheTurnAndCancelsTheRest(t *testing.T) {
 	t.Parallel()
-	var ran atomic.Int64
-	r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))),
-		calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}))
-	r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Deny, Halt: true}})
-	if o := r.run(t, t.Context()); o.Finish != transcript.PermissionDenied || ran.Load() != 1 {
-		t.Errorf("%+v, ran %d", o, ran.Load())
+	for ask, want := range map[string]string{"": "I stopped, because permission was denied.", "It came too late.": "It came too late."} {
+		var ran atomic.Int64
+		r := newRig(t, setOf(t, tool(t, "echo", tools.Write, counted(&ran, echo))),
+			calls(llmtest.Call{ID: "c1", Name: "echo"}, llmtest.Call{ID: "c2", Name: "echo"}, llmtest.Call{ID: "c3", Name: "echo"}))
+		r.loop.Gate = gate(map[string]tools.Verdict{"c2": {Decision: tools.Deny, Halt: true, Ask: ask}})
+		if o := r.run(t, t.Context()); o.Finish != transcript.PermissionDenied || o.Text != want || ran.Load() != 1 {
+			t.Errorf("%+v, ran %d, want %q", o, ran.Load(), want)
+		}
+		res := r.journal.results()
+		wantResult(t, res[1], "c2", "Error: Permission denied", true)
+		wantResult(t, res[2], "c3", "Tool execution canceled by user", true)
 	}
-	res := r.journal.results()
-	wantResult(t, res[1], "c2", "Error: Permission denied", true)
-	wantResult(t, res[2], "c3", "Tool execution canceled by user", true)
 }
 
 func TestWithoutAGateAdminToolsDoNotRun(t *testing.T) {

@@ -70,7 +70,9 @@ const (
 type Verdict struct {
 	Decision Decision
 	Reason   string
-	Ask      string // on Pending: what people are asked, in Markdown; the turn ends with it
+	// Ask on Pending: what people are asked, in Markdown. On a Deny with Halt: what they are
+	// told; "": that permission was denied. The turn ends with it.
+	Ask string
 	// Halt on Deny: a person said no; the calls after it are cancelled and the
 	// turn ends with permission_denied. Otherwise the loop goes on. (conflict 8)
 	Halt bool

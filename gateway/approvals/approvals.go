@@ -278,7 +278,11 @@ func (r Request) Permitted() *transcript.ToolCall {
 // to run it.
 func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool) {
 	deny := func(halt bool, format string, args ...any) tools.Verdict {
-		return tools.Verdict{Decision: tools.Deny, Halt: halt, Reason: fmt.Sprintf(format, args...)}
+		v := tools.Verdict{Decision: tools.Deny, Halt: halt, Reason: fmt.Sprintf(format, args...)}
+		if halt && r.State != Denied {
+			v.Ask = r.NotRun(v.Reason)
+		}
+		return v
 	}
 	switch r.State {
 	case Denied:

@@ -189,6 +189,9 @@ func TestJudge(t *testing.T) {
 		"permitted, else than": {func() approvals.Request { r := yes; r.Digest = "e"; return r }(), 0, false, false, "what was permitted has changed"},
 	} {
 		v, use := c.r.Judge("d", noon.Add(c.at))
+		if told := c.halt && c.r.State != approvals.Denied; told != strings.HasSuffix(v.Ask, c.why+".") {
+			t.Errorf("%s: people are told %q", name, v.Ask)
+		}
 		if use != c.use || (v.Decision == tools.Allow) != c.use || v.Halt != c.halt || !strings.HasPrefix(v.Reason, c.why) {
 			t.Errorf("%s: %+v, %v", name, v, use)
 		}

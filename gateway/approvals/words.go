@@ -205,13 +205,18 @@ func (r Request) Opening() string {
 	return fmt.Sprintf("(%s has permitted the call of %s that waited for it. It is made now.)", r.By, r.Call.Name)
 }
 
+// NotRun returns what people are told when the call does not run though it was permitted.
+func (r Request) NotRun(why string) string {
+	return fmt.Sprintf("The call of %s that %s asked about did not run: %s.", r.Call.Name, r.Code, why)
+}
+
 // TooLate returns what somebody reads who decides, in a conversation with that session, on a
 // request about which there is nothing to be decided any more; "" when there is.
 func (r Request) TooLate(session sessionkeys.SessionID, now time.Time) string {
 	about := fmt.Sprintf("the call of %s that %s asked about", r.Call.Name, r.Code)
 	switch {
 	case r.State == Pending && r.IsExpired(now):
-		return fmt.Sprintf("Too late: nobody decided about %s in time, so it did not run.", about)
+		return fmt.Sprintf("Too late: the time to decide about %s is over, so it did not run.", about)
 	case r.Session != session:
 		return fmt.Sprintf("The conversation of %s has ended, so it does not run.", about)
 	case r.State == Pending || r.IsDecidedOutside():

@@ -71,7 +71,8 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 	}
 	by := j.decided.By
 	if !by.Operator && !a.settings.Access[j.t.Channel].Approves(senderOf(by)) {
-		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: fmt.Sprintf("%s may not permit it any more", by)}, nil
+		why := fmt.Sprintf("%s may not permit it any more", by)
+		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: why, Ask: j.decided.NotRun(why)}, nil
 	}
 	faultpoint.Hit("worker.permission.before")
 	used, err := j.decided.Use().Write(ctx, a.w.Store, now)

@@ -104,7 +104,7 @@ func TestACallThatNeedsPermission(t *testing.T) {
 		"does not run when its time has passed": {
 			func(r *fixture, _ guarded, code string) { time.Sleep(10 * time.Minute); r.say(1, "/approve "+code) },
 			0,
-			[]string{"Too late: nobody decided about the call of noted that %s asked about in time, so it did not run."},
+			[]string{"Too late: the time to decide about the call of noted that %s asked about is over, so it did not run."},
 		},
 		"does not run when what it depends on has changed": {
 			func(r *fixture, g guarded, code string) { *g.binding = "another script"; r.say(1, "/approve "+code) },
@@ -120,6 +120,18 @@ func TestACallThatNeedsPermission(t *testing.T) {
 			func(r *fixture, _ guarded, code string) { r.say(1, "/stop"); r.idle(); r.say(1, "/approve "+code) },
 			0,
 			[]string{"Nothing was running. My question for permission is withdrawn.", "1 has said stop since, so the call of noted that %s asked about does not run."},
+		},
+		"does not run when its time passed behind another turn": {
+			func(r *fixture, _ guarded, code string) {
+				time.Sleep(5 * time.Minute)
+				r.say(1, "wait g")
+				r.atGate("g")
+				r.say(1, "/approve "+code)
+				time.Sleep(5 * time.Minute)
+				r.open("g")
+			},
+			0,
+			[]string{"re: wait g", "Too late: the time to decide about the call of noted that %s asked about is over, so it did not run."},
 		},
 		"needs its code": {
 			func(r *fixture, _ guarded, _ string) { r.say(1, "/approve"); r.say(1, "/approve 00000") },

@@ -108,6 +108,15 @@ func (p Person) String() string {
 	return p.ID
 }
 
+// LogID returns what stands in the log for the person: no name, which they choose, and no alias,
+// which may be a telephone number.
+func (p Person) LogID() string {
+	if p.Operator {
+		return "operator"
+	}
+	return p.ID
+}
+
 // Request is one call that waits for a person.
 type Request struct {
 	ID      string                `json:"id"`   // 128 random bits

@@ -80,6 +80,9 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	}
 	faultpoint.HitOn("worker.finish.after", o.Text)
 	j.after, j.released = m, released
+	if r := j.asked; r != nil && o.Finish == transcript.Waiting {
+		j.a.w.Logger.Info("permission asked", "session", r.Session, "turn", r.Turn, "tool", r.Call.Name, "asker", r.Asker.ID, "request", r.ID, "expires", r.Expires)
+	}
 	if ms, ok := j.History(); ok {
 		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, ms)
 	}

@@ -84,7 +84,7 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 	}
 	faultpoint.Hit("worker.permission.after")
 	j.decided = &used
-	a.w.Logger.Info("permission used", "session", j.t.Session, "turn", j.t.ID, "tool", used.Call.Name, "by", by.ID, "request", used.ID)
+	a.w.Logger.Info("permission used", "session", j.t.Session, "turn", j.t.ID, "tool", used.Call.Name, "by", by.LogID(), "request", used.ID)
 	return v, nil
 }
 
@@ -157,7 +157,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		if err != nil {
 			return false, err //nolint:wrapcheck // it says which
 		}
-		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By, "request", r.ID)
+		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By.LogID(), "request", r.ID)
 		a.w.Observer.ApprovalDecided(string(r.State))
 		faultpoint.Hit("worker.decided")
 	}

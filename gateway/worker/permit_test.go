@@ -1,8 +1,10 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
@@ -227,6 +229,40 @@ func TestTheModelLearnsWhatBecameOfACallThatWaited(t *testing.T) {
 		}
 		if want := "🔐 **May I use noted?** I need permission: `it is dangerous`.\n\n```\n{\"text\":\"x\"}\n```\n\nIt runs in a test. /approve " + code + " permits it once, /deny " + code + " refuses it. The question stands for 10 minutes."; r.answers(1)[0] != want {
 			t.Errorf("asked %q", r.answers(1)[0])
+		}
+	})
+}
+
+// The log says what became of a request: when it was asked, decided, and used; by ids alone, and
+// without what would run.
+func TestTheLogTellsOfPermissions(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		var said bytes.Buffer
+		r.start("w", asking(t, guarded{noted{r}, new(""), "canary ", "tool"}), func(o *worker.Options) {
+			o.Logger = slog.New(slog.NewJSONHandler(&said, nil))
+		})
+		m := r.message(1, "tool x")
+		m.Sender.Alias, m.Sender.Name = "+49canary", "Ann canary"
+		r.bring(m)
+		m = r.message(1, "/approve "+r.question())
+		m.Sender.Alias, m.Sender.Name = "+49canary", "Ann canary"
+		r.bring(m)
+		r.await("the end", func() bool { return len(r.answers(1)) == 2 })
+		r.idle()
+		var lines []string
+		for line := range strings.Lines(said.String()) {
+			if strings.Contains(line, "permission") {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) != 3 || strings.Contains(said.String(), "canary") {
+			t.Fatalf("logged %q", said.String())
+		}
+		for i, want := range []string{`"permission asked"`, `"permission decided"`, `"permission used"`} {
+			if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], `"tool":"noted"`) || !strings.Contains(lines[i], `"request":"`) {
+				t.Errorf("line %d is %s, want %s", i, lines[i], want)
+			}
 		}
 	})
 }

@@ -125,7 +125,7 @@ func (j judgedTool) Petition(c tools.Call) (tools.Petition, error) {
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return tools.Petition{}, tools.Errorf(tools.Permanent, "invalid arguments: %w", err)
 	}
-	text := ""
+	var text string
 	switch c.Name {
 	case "write_file":
 		text = "write " + in.Path + ":\n" + in.Content

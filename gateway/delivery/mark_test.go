@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"html"
 	"testing"
 	"time"
@@ -20,6 +21,23 @@ type reader struct{ streamer }
 
 func (r reader) Render(text string) []channels.Body { return r.net.Render(html.UnescapeString(text)) }
 
+func (r reader) Send(ctx context.Context, m channels.Reply) (channels.Receipt, error) {
+	m.Body = withButtons(m.Body)
+	return r.net.Send(ctx, m)
+}
+
+func (r reader) Edit(ctx context.Context, at sessionkeys.Address, id string, b channels.Body) error {
+	return r.net.Edit(ctx, at, id, withButtons(b))
+}
+
+// withButtons shows how many buttons a message has.
+func withButtons(b channels.Body) channels.Body {
+	if n := len(b.Choices); n > 0 {
+		b.Text += fmt.Sprintf(" [%d]", n)
+	}
+	return b
+}
+
 func (r reader) HasStatus(sessionkeys.Address) bool { return true }
 
 func (r reader) ShowStatus(_ context.Context, at sessionkeys.Address, text string) error {
@@ -28,7 +46,8 @@ func (r reader) ShowStatus(_ context.Context, at sessionkeys.Address, text strin
 }
 
 // security.md 4.3: only a question of the gateway, which has buttons, begins with the mark:
-// no preview, no status, no answer and no file name does, however it is spelled.
+// no preview, no status, no answer and no file name does, however it is spelled. The buttons go when
+// the question is decided.
 func TestNoWordsOfAModelLookLikeAQuestion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -55,9 +74,11 @@ func TestNoWordsOfAModelLookLikeAQuestion(t *testing.T) {
 	}
 	p.wake()
 	r.delivered()
+	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: id, Channel: "tg", To: to("a"), Decided: true})
+	r.await("a question without buttons", func() bool { return len(r.net.log()) == 9 })
 	r.wantCalls(
 		"send a 🔒 May I?", "status a 🔒 May I?",
 		"break a 🔒 🔒 in id1", "send a 🔒 May I?", "status a y", "edit a 🔒 May I? in id2",
-		"send a 🔒 :closed_lock_with_key; May I?", "send a 🔐 May I?",
+		"send a 🔒 :closed_lock_with_key; May I?", "send a 🔐 May I? [1]", "edit a 🔐 May I? in id4",
 	)
 }

@@ -49,6 +49,9 @@ func (ps *previews) show(ctx context.Context, s signals.Preview) {
 }
 
 func (ps *previews) tryShow(ctx context.Context, s signals.Preview, at destination) error {
+	if s.Decided {
+		return ps.dropButtons(ctx, s.Turn, at)
+	}
 	if s.Over {
 		if r, ok := ps.ch.(channels.TypingStopper); ok {
 			if err := r.StopTyping(ctx, at.to); err != nil {

@@ -41,8 +41,9 @@ type Work struct {
 
 // Preview shows what a running turn does, in the chat it answers: that the bot is
 // typing (nothing to show), or the answer so far and what the turn does meanwhile; or that
-// the turn ended without an answer (Over), of which Text is what stays. The answer itself
-// never travels this way.
+// the turn ended without an answer (Over), of which Text is what stays; or that the question with
+// which a turn ended is decided (Decided), and needs no buttons. The answer itself never
+// travels this way.
 type Preview struct {
 	Turn    string              `json:"turn"`
 	Channel string              `json:"channel"`
@@ -59,6 +60,7 @@ type Preview struct {
 	Before     string    `json:"before,omitempty"`
 	BeforeStep int       `json:"before_step,omitempty"`
 	Over       bool      `json:"over,omitempty"`
+	Decided    bool      `json:"decided,omitempty"`
 	AskedAt    time.Time `json:"asked"` // when the turn's message was received
 }
 

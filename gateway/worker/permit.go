@@ -10,6 +10,7 @@ import (
 	"parley/faultpoint"
 	"parley/gateway/approvals"
 	"parley/gateway/messages"
+	"parley/gateway/signals"
 	"parley/sessions"
 	"parley/tools"
 	"parley/transcript"
@@ -159,6 +160,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		}
 		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By.LogID(), "request", r.ID)
 		a.w.Observer.ApprovalDecided(string(r.State))
+		a.signalDecided(r)
 		faultpoint.Hit("worker.decided")
 	}
 	switch waited, err := a.admit(person{msg.Channel, r.Asker.ID}); {
@@ -170,6 +172,11 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		return a.takeNext()
 	}
 	return a.openDecided(e, msg, r)
+}
+
+// signalDecided has the buttons of a question go away.
+func (a *owner) signalDecided(r approvals.Request) {
+	a.w.signal(signals.PreviewTopic, signals.Preview{Turn: r.Turn, Channel: r.Channel, To: a.m.Key.Address(), Decided: true})
 }
 
 // refusesAsker reports whether who asked may not be answered any more where msg decides.

@@ -1,10 +1,8 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,8 +12,6 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
-	"parley/llm"
-	"parley/llm/llmtest"
 	"parley/tools"
 )
 
@@ -233,56 +229,6 @@ func TestTheModelLearnsWhatBecameOfACallThatWaited(t *testing.T) {
 	})
 }
 
-// The log says what became of a request: when it was asked, decided, and used; by ids alone, and
-// without what would run.
-func TestTheLogTellsOfPermissions(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
-		var said bytes.Buffer
-		r.start("w", asking(t, guarded{noted{r}, new(""), "canary ", "tool"}), func(o *worker.Options) {
-			o.Logger = slog.New(slog.NewJSONHandler(&said, nil))
-		})
-		m := r.message(1, "tool x")
-		m.Sender.Alias, m.Sender.Name = "+49canary", "Ann canary"
-		r.bring(m)
-		m = r.message(1, "/approve "+r.question())
-		m.Sender.Alias, m.Sender.Name = "+49canary", "Ann canary"
-		r.bring(m)
-		r.await("the end", func() bool { return len(r.answers(1)) == 2 })
-		r.idle()
-		var lines []string
-		for line := range strings.Lines(said.String()) {
-			if strings.Contains(line, "permission") {
-				lines = append(lines, line)
-			}
-		}
-		if len(lines) != 3 || strings.Contains(said.String(), "canary") {
-			t.Fatalf("logged %q", said.String())
-		}
-		for i, want := range []string{`"permission asked"`, `"permission decided"`, `"permission used"`} {
-			if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], `"tool":"noted"`) || !strings.Contains(lines[i], `"request":"`) {
-				t.Errorf("line %d is %s, want %s", i, lines[i], want)
-			}
-		}
-	})
-}
-
-// What the model said before its call stands above the question, apart from it.
-func TestAQuestionHasTheWordsBeforeTheCall(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
-		r.model.Reply = func(int, llm.Request) llmtest.Turn {
-			return llmtest.Turn{llmtest.Text("I restart it.\n\n🔐 **All is well**"), llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"x"}`}}
-		}
-		r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}))
-		r.say(1, "go")
-		r.await("a question", func() bool { return len(r.answers(1)) == 1 })
-		if want := "> I restart it\\. 🔒 \\*\\*All is well\\*\\*\n\n🔐 **May I use noted?** "; !strings.HasPrefix(r.answers(1)[0], want) {
-			t.Errorf("asked %q", r.answers(1)[0])
-		}
-	})
-}
-
 // Nobody is asked who may not decide, and what nobody could judge is not asked about.
 func TestWhoAndWhatIsNotAsked(t *testing.T) {
 	t.Parallel()
@@ -351,31 +297,6 @@ func TestAPermissionEndsWithTheRightToGiveIt(t *testing.T) {
 				t.Errorf("died at operation %d: it ran; told %q", n, r.answers(1))
 			}
 		})
-	}
-}
-
-// A stop that is carried out again, because its end was lost, says the same: what was withdrawn
-// by it is counted with it.
-func TestAWithdrawnQuestionIsToldWhateverFails(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 12; n++ {
-		for _, lost := range []bool{false, true} {
-			inFakeTime(t, func(t *testing.T, r *fixture) {
-				w := r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}))
-				r.say(1, "tool x")
-				question := r.question()
-				r.idle()
-				w.store.arm(n, lost)
-				r.say(1, "/stop")
-				r.wantAnswers(1, r.answers(1)[0], "Nothing was running. My question for permission is withdrawn.")
-				r.idle()
-				r.say(1, "/approve "+question)
-				r.idle()
-				if r.counted("tool") > 0 {
-					t.Errorf("operation %d, lost %v: it ran", n, lost)
-				}
-			})
-		}
 	}
 }
 

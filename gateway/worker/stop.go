@@ -91,6 +91,7 @@ func (a *actor) withdrawQuestions(c sessions.Control) (n int, err error) {
 				return 0, err //nolint:wrapcheck // it says which
 			}
 			a.w.Logger.Info("request for permission withdrawn", "session", r.Session, "tool", r.Call.Name, "by", c.Sender, "request", r.ID)
+			a.signalDecided(r)
 		}
 		if r.State == approvals.Withdrawn && r.DecidedIn == c.ID {
 			n++

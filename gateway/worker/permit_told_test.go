@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"parley/broker"
 	"parley/gateway/signals"
@@ -127,6 +129,45 @@ func TestAWithdrawnQuestionIsToldWhateverFails(t *testing.T) {
 				if r.counted("tool") > 0 {
 					t.Errorf("operation %d, lost %v: it ran", n, lost)
 				}
+			})
+		}
+	}
+}
+
+// Whatever operation of the store fails or is lost, and wherever the process dies, while a turn
+// comes to its question: there is one question, and the code in it is that of the record.
+func TestAQuestionSurvivesEveryFault(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 16; n++ {
+		for _, how := range []string{"fails", "is lost", "is the last"} {
+			t.Run(fmt.Sprintf("operation %d %s", n, how), func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, func(t *testing.T, r *fixture) {
+					settings := asking(t, guarded{noted{r}, new(""), "", "tool"})
+					w := r.start("w1", settings)
+					synctest.Wait() // it is registered
+					if how == "is the last" {
+						w.store.set(func(f *faults) { f.ops, f.deadAt = 0, n })
+					} else {
+						w.store.arm(n, how == "is lost")
+					}
+					r.start("w2", settings)
+					r.say(1, "tool x")
+					code := r.question()
+					r.idle()
+					if got := r.answers(1); len(got) != 1 {
+						t.Fatalf("told %q", got)
+					}
+					r.say(1, "/approve "+code)
+					r.await("the end", func() bool { return len(r.answers(1)) >= 2 })
+					r.idle()
+					if got := r.answers(1); len(got) != 2 || !strings.HasPrefix(got[1], "re: (1 has permitted") {
+						t.Errorf("told %q", got)
+					}
+					if runs := r.counted("tool"); runs > 1 || runs == 0 && !strings.Contains(strings.Join(r.toolResults(), " "), "whether it ran is not known") {
+						t.Errorf("it ran %d times, results %q", runs, r.toolResults())
+					}
+				})
 			})
 		}
 	}

@@ -112,6 +112,9 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
 	}}
 	loop := m.tree.Loop
+	if root.Gate != nil {
+		loop.Gate = root.Gate
+	}
 	loop.Journal = log
 	if root.Plan {
 		loop.Gate = tools.PlanGate(loop.Gate)

@@ -58,6 +58,8 @@ type fixture struct {
 	gate  tools.Gate
 	plan  bool // the turn is in plan mode
 
+	turnGate tools.Gate
+
 	mailbox sessions.Mailbox
 	turn    sessions.Turn
 
@@ -258,7 +260,7 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	r.seat.place <- struct{}{}
 	return runner.Tree(subagents.Root{
 		Turn: r.turn, Key: r.mailbox.Key, Fence: r.mailbox.Fence(), Workspace: r.space, Tools: r.set,
-		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat, Observe: r.observe, Plan: r.plan,
+		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat, Observe: r.observe, Plan: r.plan, Gate: r.turnGate,
 	})
 }
 

@@ -135,6 +135,7 @@ type Root struct {
 	Workspace string
 	Tools     *tools.Set              // all that the turn has
 	Plan      bool                    // it is in plan mode, and so are those below
+	Gate      tools.Gate              // of the turn and of those below; nil: that of Settings.Loop
 	Scopes    func() []sessions.Scope // what the turn is counted for; its children too
 	Slot      Slot
 	// Settings are those of the turn, with defaults filled in; nil: those of Options.

@@ -275,6 +275,10 @@ type Message struct {
 	// that is not Closed opens the chat again.
 	Closed bool `json:"closed,omitempty"`
 
+	// Job is the name of the operator's job whose run this is, and Address where its result
+	// goes. Adapters leave it empty, and what they bring with one is refused.
+	Job string `json:"job,omitempty"`
+
 	SentAt     time.Time `json:"sent_at"`     // by the network's clock; zero when it says nothing
 	ReceivedAt time.Time `json:"received_at"` // by ours
 

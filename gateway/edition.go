@@ -13,6 +13,7 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/prices"
+	"parley/gateway/schedule"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/problems"
@@ -31,6 +32,7 @@ type edition struct {
 	cfg           settings.Config
 	log           *slog.Logger
 	limits        budgets.Limits
+	jobs          map[string]schedule.Job // by name
 	said          map[string]words        // by agent
 	agents        map[string]worker.Agent // by name
 	transcription *agent.Transcription    // nil: nobody listens to voice notes
@@ -53,6 +55,7 @@ type edition struct {
 func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
 	e := &edition{cfg: cfg, log: g.o.Logger, clean: cleaner(g.redactor), sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	e.jobs = cfg.JobsByName()
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)
 	}
@@ -114,6 +117,7 @@ func (g *Gateway) equip(e *edition) error {
 		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(), Activity: e.cfg.ActivityByChannel(),
 		Goals:            e.cfg.Goals,
 		Approvals:        e.cfg.Approvals,
+		Jobs:             e.jobs,
 		Access:           e.cfg.AccessByChannel(),
 		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
 		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,

@@ -3,6 +3,7 @@ package budgets
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"parley/agent"
 	"parley/costs"
@@ -58,6 +59,13 @@ func (l Limits) Scopes(token string, t sessions.Turn) []sessions.Scope {
 		s = append(s, l.GroupScope(t.From))
 	}
 	return append(s, ChatScope(token), l.ChannelScope(t.Channel), l.DayScope(), l.MonthScope())
+}
+
+// JobScopes is Scopes for a run of a job: nobody's allowance pays for it, neither a person's nor
+// the group's in which its result is read.
+func (l Limits) JobScopes(token string, t sessions.Turn) []sessions.Scope {
+	l.Person = 0
+	return slices.DeleteFunc(l.Scopes(token, t), func(s sessions.Scope) bool { return s.Kind == Group })
 }
 
 // TurnScope returns the scope of a person's turn with its sub-agents, without a limit.

@@ -152,6 +152,7 @@ func (i *Intake) stages() pipeline {
 			i.deadLetterUnreadable,
 		),
 		i.countReceived,
+		i.refuseClaims,
 		i.findChat,
 		onlyIf((*event).changesChat,
 			i.authorizeChange,

@@ -59,6 +59,9 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 		return bad(newRefusal("message unreadable when it arrived, so parley cannot give it to the bot: " +
 			"look at it with dead-letters show --body, ask its sender to write again, and drop it"))
 	}
+	if messages.ClaimsJob(m) {
+		return bad(newRefusal("message is a run of the job %q, which is not given back: start another one with parley cron run", m.Job))
+	}
 	src, ok := i.present().Sources[m.Channel]
 	if !ok {
 		return bad(newRefusal("message of the channel %q, which is no longer configured", m.Channel))

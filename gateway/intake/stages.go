@@ -41,6 +41,14 @@ func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
+// refuseClaims ends an event that pretends to be of a job: none comes from a network.
+func (i *Intake) refuseClaims(_ context.Context, e *event) (outcome, error) {
+	if !messages.ClaimsJob(e.Message) {
+		return pass, nil
+	}
+	return i.admit(e, policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the event bears the marks of a scheduled job, which no network has"}), nil
+}
+
 // findChat looks up the chat's ids, and whether it is closed to the bot.
 func (i *Intake) findChat(ctx context.Context, e *event) (_ outcome, err error) {
 	if e.chat, err = i.Store.Chat(ctx, chatID(e.Address)); err != nil {

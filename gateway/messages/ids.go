@@ -20,6 +20,9 @@ const (
 	Redelivered IDKind = "redelivered" // a message that is queued again; about its dead letter
 	GoalReached IDKind = "goal"        // that a conversation's goal was reached; about the turn that did
 	Restored    IDKind = "restored"    // a message that a replay made again; about its turn
+	JobSlot     IDKind = "job"         // a run of a job at its time; about job and slot
+	JobByHand   IDKind = "byhand"      // a run of a job that an operator asked for; about job and wish
+	JobSession  IDKind = "jobsession"  // that a run of a job begins a session; about the run's event
 )
 
 // String returns the text of the id.
@@ -29,7 +32,7 @@ func (id ID) String() string { return string(id.Kind) + "-" + id.About }
 func ParseID(text string) (id ID, ok bool) {
 	kind, about, ok := strings.Cut(text, "-")
 	switch id = (ID{IDKind(kind), about}); id.Kind {
-	case Note, Stopped, Lost, GoalReached, Redelivered, Restored:
+	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession:
 		return id, ok
 	}
 	return ID{}, false

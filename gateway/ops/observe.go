@@ -235,6 +235,11 @@ func (m *Metrics) SetCircuit(s llm.CircuitStatus) {
 	}
 }
 
+// CountJobRuns implements schedule.Observer.
+func (m *Metrics) CountJobRuns(outcome string, n int) {
+	m.jobRuns.WithLabelValues(outcome).Add(float64(n))
+}
+
 // ApprovalDecided counts a request for permission that a person decided.
 func (m *Metrics) ApprovalDecided(decision string) { m.approvals.WithLabelValues(decision).Inc() }
 

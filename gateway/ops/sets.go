@@ -109,6 +109,9 @@ func (m *Metrics) startAtZero(s LabelSets) {
 		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "ok")
 		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "error")
 	}
+	for _, outcome := range outcomes.JobSlots() {
+		m.jobRuns.WithLabelValues(outcome)
+	}
 	m.approvals.WithLabelValues("approved")
 	m.approvals.WithLabelValues("denied")
 	m.goals.WithLabelValues("phrase")

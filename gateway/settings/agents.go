@@ -11,6 +11,9 @@ import (
 	"parley/sessionkeys"
 )
 
+// maxIterations is the most model calls of one turn.
+const maxIterations = 200
+
 // AgentConfig is who answers.
 type AgentConfig struct {
 	Model string `yaml:"model"` // provider/model
@@ -84,8 +87,8 @@ func (c Config) validateAgents(ps *problems.List) {
 		}
 		c.validateFallbacks(ps, path, a)
 		c.validateOthers(ps, path+".choices", a.Choices, a)
-		if a.MaxIterations < 1 || a.MaxIterations > 200 {
-			ps.Add(path+".max_iterations", "%d is not 1 to 200", a.MaxIterations)
+		if a.MaxIterations < 1 || a.MaxIterations > maxIterations {
+			ps.Add(path+".max_iterations", "%d is not 1 to %d", a.MaxIterations, maxIterations)
 		}
 		c.validateMiddleware(ps, path, a)
 		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {

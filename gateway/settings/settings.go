@@ -81,6 +81,7 @@ type Config struct {
 	Titles     TitlesConfig     `yaml:"titles"`
 	Goals      goals.Config     `yaml:"goals"`
 	Approvals  approvals.Config `yaml:"approvals"`
+	Cron       CronConfig       `yaml:"cron"`
 	Budgets    budgets.Config   `yaml:"budgets"`
 	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`
@@ -126,6 +127,7 @@ func (c Config) Defaults() Config {
 	c.Workspaces = c.Workspaces.Defaults()
 	c.Admin = c.Admin.Defaults(c.StateDir)
 	c.Subagents = c.Subagents.Defaults()
+	c.Cron = c.Cron.filled()
 	c.Budgets = c.Budgets.Defaults()
 	c.Limits = c.Limits.Defaults()
 	if c.Ops.Listen == "" {

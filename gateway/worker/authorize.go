@@ -6,12 +6,16 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/messages"
 	"parley/sessions"
 )
 
 // refuses reports whether the sender of m, who was let in once, may not be answered
 // any more. It is counted and logged, and m costs nothing.
 func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
+	if m.Job != "" {
+		return a.refusesJob(m)
+	}
 	if a.settings.Authorize == nil {
 		return false
 	}
@@ -27,7 +31,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
 // refusesTurn reports whether who asked for the open turn t may not be answered any
 // more. All its messages are of one sender.
 func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
-	if a.settings.Authorize == nil {
+	if a.settings.Authorize == nil && messages.JobOf(a.m.Key, t) == "" {
 		return false, nil
 	}
 	chat, err := a.chat(a.ctx)
@@ -45,7 +49,7 @@ func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
 // the turn says of it is known: not the other id of its sender. In the place of somebody
 // else's decision stands who asked, as the request has them.
 func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
-	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}}
+	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}, Job: messages.JobOf(a.m.Key, t)}
 	if a.turnID(t.Seq) != t.ID { // it was in another log
 		return known, nil
 	}

@@ -74,7 +74,7 @@ func selectBatch(items []item, known []sessions.InboxID, rules policy.Waiting) b
 		if !b.broken {
 			b.through = it.e.Seq
 		}
-		if _, ok := it.command(); ok { // it stands alone, and what comes later may be of another session
+		if _, ok := it.command(); ok || it.msg.Job != "" { // it stands alone, and what comes later may be of another session
 			b.closed, b.broken = true, true
 			break
 		}
@@ -217,7 +217,9 @@ func (b *batch) attachedFiles() (all [][]attachments.File) {
 
 func (b *batch) textHashes() (ws []sessions.TextHash) {
 	for _, it := range b.items {
-		ws = append(ws, messages.HashText(it.msg))
+		if it.msg.MessageID != "" { // else nobody can edit it
+			ws = append(ws, messages.HashText(it.msg))
+		}
 	}
 	return ws
 }

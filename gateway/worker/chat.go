@@ -28,7 +28,7 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 		return true, false, err
 	case chat.Closed:
 		a.w.Observer.CountIgnored(it.msg.Channel, outcomes.Closed)
-	case chat.Canonical() != at.Peer:
+	case it.msg.Job == "" && chat.Canonical() != at.Peer: // a job's result goes where the operator says
 		if err := a.forward(it, chat); err != nil {
 			return true, false, err
 		}

@@ -91,7 +91,7 @@ func (j *journal) promptGoal(ctx context.Context) string {
 func (j *journal) followGoal(ctx context.Context, e *sessions.FinishTurn, o agent.Outcome) (reached bool, err error) {
 	w, wanted := j.a.w, j.a.settings.Goals
 	said := saysDone(e.Messages, o, wanted)
-	if wanted.Off || j.decided != nil || !said && !wanted.FromMessages {
+	if wanted.Off || j.job != nil || j.decided != nil || !said && !wanted.FromMessages {
 		return false, nil
 	}
 	history, err := j.Messages(ctx)

@@ -10,6 +10,7 @@ import (
 	"parley/faultpoint"
 	"parley/gateway/approvals"
 	"parley/gateway/goals"
+	"parley/gateway/schedule"
 	"parley/sessions"
 	"parley/subagents"
 	"parley/transcript"
@@ -23,6 +24,7 @@ type journal struct {
 	counted  bool                // its cost is counted although no budget is for one turn
 	asked    *approvals.Request  // for which a person's permission is needed; nil: nothing
 	decided  *approvals.Request  // by whose decision the turn was opened; nil: by a message
+	job      *schedule.Job       // of whose run the turn is; nil: of none
 	resumed  bool                // an earlier take may have left children behind
 	tree     *subagents.TurnTree // nil: it can have no children
 	titling  <-chan struct{}     // closed when the call for a title has its money; nil: there is none
@@ -33,7 +35,7 @@ type journal struct {
 var _ agent.Journal = (*journal)(nil)
 
 func (a *owner) journal(t sessions.Turn) *journal {
-	j := &journal{a: a, t: t, Journal: sessions.Journal{
+	j := &journal{a: a, t: t, job: a.jobOf(t), Journal: sessions.Journal{
 		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
 	}}
 	j.Scopes = j.scopes

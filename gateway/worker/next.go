@@ -36,6 +36,11 @@ func (a *actor) takeNext() (bool, error) {
 	if c, ok := it.command(); ok && !c.IsTurn() {
 		return a.runCommand(it.e, it.msg, c)
 	}
+	if it.msg.Job != "" {
+		if renewed, released, err := a.renewSession(it); renewed || err != nil {
+			return released, err
+		}
+	}
 	return a.takeBatch()
 }
 
@@ -63,7 +68,7 @@ func decodeMessage(at sessionkeys.Address, e broker.Envelope) (msg channels.Mess
 	if err := json.Unmarshal(e.Body, &msg); err != nil {
 		return msg, fmt.Errorf("read the message: %w", err)
 	}
-	if msg.Address != at {
+	if messages.Conversation(msg) != at {
 		return msg, errors.New("the message is not of this conversation")
 	}
 	return msg, nil

@@ -86,7 +86,9 @@ func (b *batch) leadIDs() (ids []string) {
 				break
 			}
 		}
-		ids = append(ids, lead.MessageID)
+		if lead.MessageID != "" { // else it is of a job
+			ids = append(ids, lead.MessageID)
+		}
 	}
 	return ids
 }

@@ -213,6 +213,9 @@ func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
 			toolsDone = true
 		}
 	}
+	if strings.HasPrefix(text, "[scheduled job ") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
 	answer := llmtest.Text("re: " + text)
 	verb, arg, _ := strings.Cut(text, " ")
 	switch {

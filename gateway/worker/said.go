@@ -3,6 +3,7 @@ package worker
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -19,6 +20,9 @@ import (
 // with a bracket is the beginning of a message, and the id behind a name is made from
 // the person's id on the network, which people cannot choose.
 func MessageText(m channels.Message, files []string) string {
+	if m.Job != "" {
+		return fmt.Sprintf("[scheduled job %s, due %s; nobody is there to answer a question]\n%s", m.Job, m.SentAt.UTC().Format("2006-01-02 15:04 MST"), m.Text)
+	}
 	var b strings.Builder
 	if q := m.ReplyTo; q != nil && q.Text != "" {
 		b.WriteString(quoteHeader(*q))

@@ -14,6 +14,9 @@ import (
 func (j *journal) scopes() []sessions.Scope {
 	l := j.a.settings.Limits
 	all := l.Scopes(j.a.token, j.t)
+	if j.job != nil {
+		all = l.JobScopes(j.a.token, j.t)
+	}
 	if l.Turn == 0 && j.counted {
 		all = append(all, budgets.TurnScope(j.t.ID))
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/goals"
 	"parley/gateway/policy"
+	"parley/gateway/schedule"
 	"parley/llm"
 	"parley/subagents"
 	"parley/tools"
@@ -50,6 +51,8 @@ type Settings struct {
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
 	Authorize func(m channels.Message, chat ...string) policy.Verdict
+	// Jobs are the operator's, by name: whose message is of one is answered by its rights.
+	Jobs map[string]schedule.Job
 	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the
 	// one to which it came. nil: always that one.
 	AgentFor func(m channels.Message, chat ...string) string

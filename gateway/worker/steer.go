@@ -40,7 +40,7 @@ var _ agent.Steering = (*steering)(nil)
 // newSteering returns the steering of j's turn; nil when nothing may join it.
 func (a *actor) newSteering(j *journal) *steering {
 	rules := a.settings.rules(j.t.Channel)
-	if !rules.MayJoin() || j.t.Attempts > 1 {
+	if !rules.MayJoin() || j.t.Attempts > 1 || j.job != nil {
 		return nil // what failed before may do so again, and is to take nothing with it
 	}
 	s := &steering{a: a, j: j, rules: rules, read: a.m.LastRead}

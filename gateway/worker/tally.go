@@ -10,6 +10,8 @@ import (
 
 	"parley/agent"
 	"parley/costs"
+	"parley/gateway/messages"
+	"parley/sessionkeys"
 	"parley/sessions"
 )
 
@@ -36,12 +38,15 @@ func (y *usageTally) observe(e agent.Event) {
 }
 
 // logTurn writes the one line of the log that every turn has.
-func (w *Worker) logTurn(t sessions.Turn, key string, a Agent, out agent.Outcome, y usageTally, cost costs.Amount) {
+func (w *Worker) logTurn(t sessions.Turn, key sessionkeys.Key, a Agent, out agent.Outcome, y usageTally, cost costs.Amount) {
 	level, said := slog.LevelInfo, "turn finished"
 	about := []any{
-		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key, "model", cmp.Or(y.model, a.model()),
+		"session", t.Session, "turn", t.ID, "channel", t.Channel, "agent", key.Agent(), "model", cmp.Or(y.model, a.model()),
 		"steps", out.Steps, "tools", y.tools, "input_tokens", y.input, "output_tokens", y.output, "cost_usd", strings.TrimPrefix(cost.String(), "$"),
 		"duration", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
+	}
+	if job := messages.JobOf(key, t); job != "" {
+		about = append(about, "job", job)
 	}
 	switch {
 	case errors.Is(out.Err, agent.ErrStopped): // a person stopped it

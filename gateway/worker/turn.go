@@ -47,7 +47,11 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if err != nil {
 		return false, err
 	}
-	limited, cancelLimit := context.WithTimeoutCause(a.ctx, cmp.Or(now.TurnTimeout, w.Config.TurnTimeout), agent.ErrTurnTimeout)
+	limit := cmp.Or(now.TurnTimeout, w.Config.TurnTimeout)
+	if j.job != nil {
+		ag, limit = confine(ag, *j.job), cmp.Or(j.job.Timeout, limit)
+	}
+	limited, cancelLimit := context.WithTimeoutCause(a.ctx, limit, agent.ErrTurnTimeout)
 	defer cancelLimit()
 	ctx, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
@@ -71,12 +75,10 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		defer close(attended)
 		s.run(ctx)
 	}()
-	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Observe: s.observeActivity})
+	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Gate: j.jobGate(), Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
-	if g := j.permitGate(); g != nil {
-		loop.Gate = g
-	}
+	loop.Gate = j.gate(loop.Gate)
 	if plan {
 		loop.Gate = tools.PlanGate(loop.Gate)
 	}
@@ -118,7 +120,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if j.tree != nil {
 		cost += j.tree.ChildrenCost()
 	}
-	w.logTurn(t, a.m.Key.Agent(), ag, out, took, cost)
+	w.logTurn(t, a.m.Key, ag, out, took, cost)
 	w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
@@ -160,7 +162,7 @@ func (a *actor) beginTurn(ctx context.Context, ag Agent, j *journal, stop bool) 
 		return nil, fmt.Errorf("read the message that opened the turn: %w", err)
 	}
 	c := requestedCompaction(j.t.ID, history)
-	if c == nil && !stop {
+	if c == nil && !stop && j.job == nil {
 		j.titling = a.startTitle(ag, j, history)
 	}
 	return c, nil

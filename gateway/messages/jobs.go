@@ -1,0 +1,45 @@
+package messages
+
+import (
+	"strings"
+
+	"parley/channels"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// jobMark begins the thread and the sender of what belongs to a job. Intake refuses an event that
+// brings either.
+const jobMark = "job:"
+
+// JobSender returns the id under which a job of that name sends its messages.
+func JobSender(name string) string { return jobMark + name }
+
+// JobAddress returns the address of the conversation of a job whose results go to an address.
+func JobAddress(to sessionkeys.Address, name string) sessionkeys.Address {
+	to.Thread = jobMark + name
+	return to
+}
+
+// Conversation returns the address of the conversation to which m belongs: its own, but for a run
+// of a job.
+func Conversation(m channels.Message) sessionkeys.Address {
+	if m.Job == "" {
+		return m.Address
+	}
+	return JobAddress(m.Address, m.Job)
+}
+
+// JobOf returns the job of whose run a turn in the conversation of key is; empty: of none.
+func JobOf(key sessionkeys.Key, t sessions.Turn) string {
+	name, ok := strings.CutPrefix(t.Sender, jobMark)
+	if !ok || name == "" || JobAddress(t.From, name) != key.Address() {
+		return ""
+	}
+	return name
+}
+
+// ClaimsJob reports whether m bears what only messages of jobs do.
+func ClaimsJob(m channels.Message) bool {
+	return m.Job != "" || strings.HasPrefix(m.Sender.ID, jobMark) || strings.HasPrefix(m.Address.Thread, jobMark)
+}

@@ -1,0 +1,197 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/messages"
+	"parley/gateway/outcomes"
+	"parley/gateway/records"
+	"parley/sessions"
+)
+
+// Log is where runs are queued.
+type Log interface {
+	Publish(ctx context.Context, e broker.Envelope) (uint64, error)
+}
+
+// Store is where it stands which slots were dealt with, and whether a job still runs.
+type Store interface {
+	records.Store
+	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
+}
+
+// Observer counts. Calls must not block.
+type Observer interface {
+	// CountJobRuns counts slots, by what became of them.
+	CountJobRuns(outcome string, n int)
+}
+
+const (
+	lookAgain  = 10 * time.Second // clocks are set, and configurations changed
+	recordKind = "schedule"
+)
+
+// Progress is how far a job is, as it stands in its record.
+type Progress struct {
+	Spec    string    `json:"spec"`              // what its slots follow from; of another they count from now on
+	Through time.Time `json:"through"`           // all slots up to here are dealt with
+	Slot    time.Time `json:"slot,omitzero"`     // the last that was queued
+	Passed  int       `json:"passed,omitempty"`  // slots since then that did not run
+	Because string    `json:"because,omitempty"` // why, as the metrics name it
+}
+
+// ReadProgress returns how far the job of a name is, with the revision of its record; the zero
+// Progress when it never was due.
+func ReadProgress(ctx context.Context, s records.Store, name string, now time.Time) (Progress, int64, error) {
+	return records.Read[Progress](ctx, s, recordID(name), now) //nolint:wrapcheck // it says of which record
+}
+
+func recordID(name string) sessions.RecordID { return sessions.RecordID{Kind: recordKind, Key: name} }
+
+// Scheduler queues the runs of jobs when they are due. Its fields are set before Run; one goroutine
+// uses it. Several processes may have one each: their runs are the same messages.
+type Scheduler struct {
+	Jobs     func() []Job // in force; it must not block
+	Log      Log
+	Store    Store
+	Observer Observer
+	Logger   *slog.Logger
+	Now      func() time.Time
+	// Wait waits until something may be due, or ctx ends.
+	Wait func(ctx context.Context, d time.Duration) error
+
+	known map[string]Progress // of the jobs of the look before; nil: there was none
+}
+
+// Run looks at the jobs until ctx ends. What cannot be read or queued is tried again.
+func (s *Scheduler) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := s.Wait(ctx, s.Look(ctx)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err() //nolint:wrapcheck // who called knows
+}
+
+// Look queues all that is due, and returns how long nothing will be.
+func (s *Scheduler) Look(ctx context.Context) time.Duration {
+	now, wait := s.Now(), lookAgain
+	known := map[string]Progress{}
+	for _, j := range s.Jobs() {
+		if !j.Enabled {
+			continue
+		}
+		p, err := s.lookAt(ctx, j, now)
+		if err != nil {
+			s.Logger.Warn("job not looked after, it will be tried again", "job", j.Name, "error", err)
+			if old, ok := s.known[j.Name]; ok {
+				known[j.Name] = old
+			}
+			continue
+		}
+		known[j.Name] = p
+		if next := j.Timing.Next(now); !next.IsZero() {
+			wait = min(wait, next.Sub(now))
+		}
+	}
+	s.known = known
+	return wait
+}
+
+// lookAt queues what is due of a job, and returns how far the job is then.
+func (s *Scheduler) lookAt(ctx context.Context, j Job, now time.Time) (Progress, error) {
+	p, ok := s.known[j.Name]
+	if ok && p.Spec == j.spec() && j.Timing.FindDue(j.Misfire, p.Through, now).IsNothing() {
+		return p, nil // as it mostly is, without a look into the store
+	}
+	stored, revision, err := ReadProgress(ctx, s.Store, j.Name, now)
+	if errors.Is(err, records.ErrUnreadable) {
+		s.Logger.Warn("how far a job is cannot be read, its slots count from now on", "job", j.Name, "error", err)
+	} else if err != nil {
+		return p, err
+	}
+	// A job that was not there at the look before, or was due otherwise, has missed nothing.
+	if s.known != nil && !ok || stored.Spec != j.spec() {
+		stored = Progress{Spec: j.spec(), Through: now, Slot: stored.Slot}
+		return s.write(ctx, j, stored, revision, now)
+	}
+	d := j.Timing.FindDue(j.Misfire, stored.Through, now)
+	if d.IsNothing() {
+		return stored, nil
+	}
+	return s.queue(ctx, j, d, stored, revision, now)
+}
+
+// queue queues the slots that are to run, unless the run before has not ended, and then writes down
+// that all are dealt with: a process that ends in between has another queue the same again.
+func (s *Scheduler) queue(ctx context.Context, j Job, d Due, p Progress, revision int64, now time.Time) (Progress, error) {
+	busy, err := s.isBusy(ctx, j)
+	if err != nil {
+		return p, err
+	}
+	passed, because := d.Passed, outcomes.SlotMissed
+	if busy {
+		passed, because = passed+len(d.Run), outcomes.SlotBusy
+		d.Run = nil
+	}
+	for _, slot := range d.Run {
+		if err := Publish(ctx, s.Log, j, j.Message(slot, now)); err != nil {
+			return p, err
+		}
+		p.Slot, p.Passed, p.Because = slot, 0, ""
+		s.Observer.CountJobRuns(outcomes.SlotQueued, 1)
+	}
+	if passed > 0 {
+		p.Passed, p.Because = p.Passed+passed, because
+		s.Observer.CountJobRuns(because, passed)
+		s.Logger.Warn("slots of a job passed over", "job", j.Name, "slots", passed, "because", because, "misfire", j.Misfire, "through", d.Through)
+	}
+	p.Through = d.Through
+	return s.write(ctx, j, p, revision, now)
+}
+
+// isBusy reports whether a run of the job waits or goes on.
+func (s *Scheduler) isBusy(ctx context.Context, j Job) (bool, error) {
+	m, err := s.Store.Mailbox(ctx, j.Key.Token())
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether job %s still runs: %w", j.Name, err)
+	}
+	return m.HasWork(), nil
+}
+
+// write keeps how far the job is. When another process did so meanwhile, the next look finds out.
+func (s *Scheduler) write(ctx context.Context, j Job, p Progress, revision int64, now time.Time) (Progress, error) {
+	r, err := records.New(recordID(j.Name), revision, p, now)
+	if err != nil {
+		return p, err //nolint:wrapcheck // it says of which record
+	}
+	r.Owner = "schedule"
+	if _, err = s.Store.WriteRecord(ctx, r); err != nil && !errors.Is(err, sessions.ErrChanged) {
+		return p, fmt.Errorf("keep how far job %s is: %w", j.Name, err)
+	}
+	return p, nil
+}
+
+// Publish queues a message of a job in the job's conversation. Queued again it adds nothing.
+func Publish(ctx context.Context, log Log, j Job, m channels.Message) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode a run of job %s: %w", j.Name, err)
+	}
+	e := broker.Envelope{ID: messages.EventID(m), Token: j.Key.Token(), Key: j.Key.String(), Body: body}
+	if _, err := log.Publish(ctx, e); err != nil {
+		return fmt.Errorf("queue a run of job %s: %w", j.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"cmp"
+	"fmt"
+
+	"parley/channels"
+	"parley/gateway/messages"
+	"parley/gateway/outcomes"
+	"parley/gateway/schedule"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// jobOf returns the job of whose run t is, as it is configured; nil: t is of none. A run of a job
+// that the configuration has no more is of the zero Job, which may do nothing.
+func (a *owner) jobOf(t sessions.Turn) *schedule.Job {
+	name := messages.JobOf(a.m.Key, t)
+	if name == "" {
+		return nil
+	}
+	j := a.settings.Jobs[name]
+	return &j
+}
+
+// refusesJob reports whether the run that m asks for does not begin, or go on. It is counted and
+// logged.
+func (a *owner) refusesJob(m channels.Message) bool {
+	why := a.settings.Jobs[m.Job].Refusal(m, a.m.Key)
+	if why == "" {
+		return false
+	}
+	a.w.Observer.CountIgnored(m.Channel, outcomes.NotAllowed)
+	a.w.Logger.Warn("run of a job refused", "job", m.Job, "channel", m.Channel, "event", m.Event, "reason", why)
+	return true
+}
+
+// renewSession gives a run of a job a session of its own, if that of the run before is still
+// there: what a run costs and reads does not grow with those before it, and a budget of a session
+// is one of a run. renewed is false when the run is to be taken up now.
+func (a *actor) renewSession(it item) (renewed, released bool, err error) {
+	s, err := a.w.Store.Session(a.ctx, a.m.Session)
+	if err != nil {
+		return true, false, fmt.Errorf("look at the session of a job: %w", err)
+	}
+	if s.Messages == 0 {
+		return false, false, nil
+	}
+	known, err := a.w.Store.Known(a.ctx, messages.Inbox(it.msg))
+	if err != nil {
+		return true, false, fmt.Errorf("look whether a run of a job is known: %w", err)
+	}
+	if known[0] {
+		return false, false, nil // opening it says so
+	}
+	now, begin := a.w.Now(), it.msg
+	begin.Event = messages.ID{Kind: messages.JobSession, About: it.msg.Event}.String()
+	begun, err := a.w.Store.Answer(a.ctx, a.m.Fence(), sessions.Command{
+		Seq: a.m.LastRead, Event: messages.Inbox(begin), Fresh: sessionkeys.NewSessionID(now), At: now,
+	})
+	if err != nil {
+		return true, false, fmt.Errorf("begin a session for a run of a job: %w", err)
+	}
+	if !begun {
+		return false, false, nil
+	}
+	released, err = a.release() // which says which session it is, and that the run waits
+	return true, released, err
+}
+
+// confine returns the agent as it does a job: with the job's bounds in place of its own.
+func confine(ag Agent, j schedule.Job) Agent {
+	ag.MaxSteps, ag.MaxCost = j.MaxIterations, cmp.Or(j.MaxCost, ag.MaxCost)
+	return ag
+}
+
+// gate returns the gate of the turn: that of its job, of the person who may be asked, or otherwise,
+// where neither is.
+func (j *journal) gate(otherwise tools.Gate) tools.Gate {
+	if g := j.jobGate(); g != nil {
+		return g
+	}
+	if g := j.permitGate(); g != nil {
+		return g
+	}
+	return otherwise
+}
+
+// jobGate returns the gate of a run of a job and of its sub-agents, which asks nobody; nil: the
+// turn is of none. (K04, K05, I05, S6.14)
+func (j *journal) jobGate() tools.Gate {
+	if j.job == nil {
+		return nil
+	}
+	return tools.JobGate(j.job.Tools, j.job.AllowAdmin)
+}

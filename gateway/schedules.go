@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"cmp"
+	"context"
+	"crypto/rand"
 	"maps"
 	"slices"
 
@@ -14,6 +16,11 @@ func (g *Gateway) newScheduler() *schedule.Scheduler {
 	return &schedule.Scheduler{
 		Jobs: g.jobs, Log: g.opened.log, Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
 	}
+}
+
+// runJob queues a run of a job for now.
+func (g *Gateway) runJob(ctx context.Context, j schedule.Job) error {
+	return schedule.Publish(ctx, g.opened.log, j, j.MessageByHand(rand.Text(), g.o.Now())) //nolint:wrapcheck // it says of which job
 }
 
 // jobs returns the jobs in force, by name.

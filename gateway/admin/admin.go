@@ -23,6 +23,7 @@ import (
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/listeners"
+	"parley/gateway/schedule"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -66,7 +67,9 @@ type Options struct {
 	Budgets   func() []Budget                // Name and Scope of those that hold for everybody at present
 	Linked    func() map[string]NamedAccount // by instance name; nil: there is none
 	StoreSize func() (int64, error)          // bytes on disk
-	Redact    func(string) string            // takes secrets out of a text; nil: none are
+	Jobs      func() []schedule.Job          // in force, by their names
+	RunJob    func(ctx context.Context, j schedule.Job) error
+	Redact    func(string) string // takes secrets out of a text; nil: none are
 	// Reload reads the configuration again. Its error is what an operator reads, with every
 	// mistake. Reloaded says how that ended last.
 	Reload   func() (Reloaded, error)

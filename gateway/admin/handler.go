@@ -84,6 +84,8 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /v1/approvals/{id}", s.approval)
 	handle("POST /v1/approvals/{id}/approve", s.approve)
 	handle("POST /v1/approvals/{id}/deny", s.deny)
+	handle("GET /v1/cron", s.jobs)
+	handle("POST /v1/cron/{name}/run", s.runJob)
 	handle("GET "+linkedPath("{network}", "groups"), s.groups, "channel")
 	handle("GET "+linkedPath("{network}", "keys"), s.peerKeys, "channel")
 	handle("POST "+linkedPath("{network}", "trust"), s.trust, "channel", "person", "safety_number")

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+)
+
+func cronCommand(p program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cron",
+		Short: "Look at what agents do at set times, and have it done now",
+		Long:  `The jobs stand in the configuration, under cron.jobs; docs/operating.md explains them.`,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(listJobsCommand(p), runJobCommand(p))
+	return c
+}
+
+func listJobsCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:   "ls",
+		Short: "List the jobs with their next and last runs",
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		page, err := ask.Jobs(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		switch {
+		case o.json:
+			return o.printJSON(page)
+		case len(page.Jobs) == 0:
+			_, err := fmt.Fprintln(o.out, "The configuration has no jobs: cron.jobs lists them.")
+			return err //nolint:wrapcheck // the caller says what failed
+		}
+		t := newTable("NAME", "SCHEDULE", "TIME ZONE", "STATE", "NEXT", "LAST", "OUTCOME", "COST", "SESSION", "PASSED OVER")
+		for _, j := range page.Jobs {
+			next, last, outcome, cost, session, passed := "-", "-", "-", "-", "-", "-"
+			if !j.Next.IsZero() {
+				next = formatTime(j.Next)
+			}
+			if l := j.Last; l != nil {
+				last, outcome, cost, session = formatTime(l.At), sanitize(l.Outcome), l.Cost.String(), sanitize(string(l.Session))
+			}
+			if j.Passed > 0 {
+				passed = fmt.Sprintf("%d, %s", j.Passed, sanitize(j.Because))
+			}
+			t.add(sanitize(j.Name), sanitize(j.Schedule), sanitize(j.TimeZone), string(j.State), next, last, outcome, cost, session, passed)
+		}
+		return t.print(o.out)
+	})
+}
+
+func runJobCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:   "run NAME",
+		Short: "Have a job run now, once",
+		Long: `run queues a run of the job as if it were due now, also if the job is not enabled. Its answer
+goes where those of its other runs go, and its schedule stays as it is.`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (names []string, err error) {
+				page, err := ask.Jobs(ctx)
+				for _, j := range page.Jobs {
+					names = append(names, j.Name)
+				}
+				return names, err //nolint:wrapcheck // it names what was asked
+			})
+		},
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		j, err := ask.RunJob(ctx, args[0])
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(j)
+		}
+		_, err = fmt.Fprintf(o.out, "queued a run of %s: parley cron ls shows how it ends\n", sanitize(j.Name))
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}

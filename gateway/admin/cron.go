@@ -1,0 +1,145 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"parley/gateway/records"
+	"parley/gateway/schedule"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Job is one of the configuration's jobs, with its last run. What it tells the agent is not in it.
+type Job struct {
+	Name     string    `json:"name"`
+	Schedule string    `json:"schedule"`
+	TimeZone string    `json:"time_zone,omitempty"`
+	State    JobState  `json:"state"`
+	Key      string    `json:"key"`           // of its conversation, with the address of its answers
+	Channel  string    `json:"channel"`       // the account by which they go
+	Next     time.Time `json:"next,omitzero"` // none: the job is off
+	Last     *JobRun   `json:"last,omitempty"`
+	// Passed is how many slots since the last that was queued did not run, and Because why.
+	Passed  int    `json:"passed,omitempty"`
+	Because string `json:"because,omitempty"`
+}
+
+// JobRun is a run of a job.
+type JobRun struct {
+	Session sessionkeys.SessionID `json:"session"`
+	At      time.Time             `json:"at"`
+	Outcome string                `json:"outcome,omitempty"` // none: it goes on
+	Cost    USD                   `json:"cost_usd"`          // with its sub-agents
+}
+
+// JobState describes what a job does at present.
+type JobState string
+
+// States of a job.
+const (
+	JobRuns  JobState = "running"
+	JobWaits JobState = "waiting" // its run is queued
+	JobIdle  JobState = "idle"
+	JobOff   JobState = "off" // enabled is false
+)
+
+// JobPage is all jobs, by their names.
+type JobPage struct {
+	Now  time.Time `json:"now"`
+	Jobs []Job     `json:"jobs"`
+}
+
+func (s *Server) jobs(r *http.Request) (any, error) {
+	page := JobPage{Now: s.o.Now().UTC(), Jobs: []Job{}}
+	for _, j := range s.o.Jobs() {
+		one, err := s.describeJob(r.Context(), j)
+		if err != nil {
+			return nil, err
+		}
+		page.Jobs = append(page.Jobs, one)
+	}
+	return page, nil
+}
+
+func (s *Server) describeJob(ctx context.Context, j schedule.Job) (Job, error) {
+	d := Job{Name: j.Name, Schedule: j.Timing.String(), TimeZone: j.Timing.Zone(), State: JobOff, Key: j.Key.String(), Channel: j.Channel}
+	if j.Enabled {
+		d.State, d.Next = JobIdle, j.Timing.Next(s.o.Now()).UTC()
+	}
+	p, _, err := schedule.ReadProgress(ctx, s.o.Store, j.Name, s.o.Now())
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return d, err //nolint:wrapcheck // it says of which record
+	}
+	d.Passed, d.Because = p.Passed, p.Because
+	m, err := s.o.Store.Mailbox(ctx, j.Key.Token())
+	if errors.Is(err, sessions.ErrNotFound) {
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	switch {
+	case m.Turn != nil:
+		d.State = JobRuns
+	case m.HasWork():
+		d.State = JobWaits
+	}
+	d.Last, err = s.lastRun(ctx, m.Session)
+	return d, err
+}
+
+// lastRun returns the run of a session; nil: it has not begun.
+func (s *Server) lastRun(ctx context.Context, id sessionkeys.SessionID) (*JobRun, error) {
+	turns, err := s.o.Store.TurnsOf(ctx, id)
+	if err != nil || len(turns) == 0 {
+		return nil, err
+	}
+	session, err := s.o.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t := turns[len(turns)-1]
+	return &JobRun{Session: id, At: t.OpenedAt, Outcome: string(t.Outcome), Cost: USD(session.Subtree)}, nil
+}
+
+// runJob has a job run now, once.
+func (s *Server) runJob(r *http.Request) (any, error) {
+	ctx, name := r.Context(), r.PathValue("name")
+	for _, j := range s.o.Jobs() {
+		if j.Name != name {
+			continue
+		}
+		d, err := s.describeJob(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		if d.State == JobRuns || d.State == JobWaits {
+			return nil, newError(Refused, "job %s is %s already: see parley cron ls", name, d.State)
+		}
+		if err := s.o.RunJob(ctx, j); err != nil {
+			return nil, err
+		}
+		s.o.Logger.Info("run of a job queued by the operator", "job", name, "uid", ctx.Value(uidKey{}))
+		return d, nil
+	}
+	return nil, newError(NotFound, "no job %q in the configuration that is in force: see parley cron ls", name)
+}
+
+// Jobs returns the configuration's jobs, by their names.
+func (c *Client) Jobs(ctx context.Context) (page JobPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/cron", nil, &page)
+	return page, err
+}
+
+// RunJob has the job of a name run now, once, also if it is off. It returns the job as it was.
+func (c *Client) RunJob(ctx context.Context, name string) (j Job, err error) {
+	if name == "" {
+		return j, newError(Invalid, "a job has a name")
+	}
+	err = c.request(ctx, http.MethodPost, "/v1/cron/"+url.PathEscape(name)+"/run", nil, &j)
+	return j, err
+}

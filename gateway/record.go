@@ -42,7 +42,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			e := g.present()
 			return recording.Setup{
 				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Web: e.recordedWeb(), Commands: e.recordedCommands(),
-				Approvals: e.cfg.Approvals, Approvers: e.cfg.Approvers(),
+				Approvals: e.cfg.Approvals, Approvers: e.cfg.Approvers(), Jobs: e.recordedJobs(),
 			}
 		},
 	}

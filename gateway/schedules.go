@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"parley/gateway/recording"
 	"parley/gateway/schedule"
 	"parley/pause"
 )
@@ -16,6 +17,15 @@ func (g *Gateway) newScheduler() *schedule.Scheduler {
 	return &schedule.Scheduler{
 		Jobs: g.jobs, Log: g.opened.log, Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
 	}
+}
+
+// recordedJobs returns what the jobs may do, as recordings have it.
+func (e *edition) recordedJobs() map[string]recording.Job {
+	m := map[string]recording.Job{}
+	for name, j := range e.jobs {
+		m[name] = recording.Job{Tools: j.Tools, AllowAdmin: j.AllowAdmin, MaxIterations: j.MaxIterations, MaxCost: j.MaxCost}
+	}
+	return m
 }
 
 // runJob queues a run of a job for now.

@@ -256,6 +256,7 @@ func (s *player) rebuildEnvelope(t *turn) (broker.Envelope, error) {
 		return broker.Envelope{}, fmt.Errorf("%w: the message of turn %s is neither in the log nor in the transcript", ErrNotReplayable, t.ID)
 	}
 	m := restoreMessage(q.Text(), t)
+	m.Job = messages.JobOf(s.script.key, t.Sender, t.From)
 	body, err := json.Marshal(m)
 	if err != nil {
 		return broker.Envelope{}, fmt.Errorf("make the message of turn %s again: %w", t.ID, err)

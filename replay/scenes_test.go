@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"files":     files,
 	"received":  received,
 	"joined":    joined,
+	"job":       scheduled,
 }
 
 func quick(c *settings.Config) {
@@ -420,6 +422,34 @@ func planned(t *testing.T) []byte {
 		gw.Ask(gatewaytest.Ann, text)
 	}
 	return oldest(t, gw)
+}
+
+// A run of a scheduled job has the job's rights: one tool that writes is listed, another is not.
+func scheduled(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: model.Scripted(
+			model.Reply(model.Say("Hello.")),
+			model.Reply(model.Use("write_file", map[string]string{"path": "a.txt", "content": "one"}), model.Use("delete_file", map[string]string{"path": "a.txt"})),
+			model.Reply(model.Say("Written, and not deleted.")),
+		),
+		Change: func(c *settings.Config) {
+			quick(c)
+			for name, a := range c.Channels.Telegram {
+				a.Access.People = []string{strconv.FormatInt(gatewaytest.Ann.ID, 10)}
+				c.Channels.Telegram[name] = a
+				c.Cron.Jobs = []settings.JobConfig{{
+					Name: "tidy", Schedule: "0 0 29 2 *", Prompt: "tidy up", Tools: []string{"write_file"}, MaxCost: "0.5",
+					To: settings.JobTarget{Account: name, Person: a.Access.People[0]},
+				}}
+			}
+		},
+	}).Start()
+	gw.Ask(gatewaytest.Ann, "hello")
+	if _, err := admin.NewClient(gw.AdminSocket()).RunJob(t.Context(), "tidy"); err != nil {
+		t.Fatal(err)
+	}
+	gw.NextDelivered()
+	return newest(t, gw)
 }
 
 // A message that has cost enough comes to its end, and so does the sub-agent that spent it;

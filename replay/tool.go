@@ -10,6 +10,7 @@ import (
 
 	"parley/gateway/approvals"
 	"parley/gateway/policy"
+	"parley/gateway/schedule"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
@@ -104,6 +105,22 @@ func (s *player) access() map[string]policy.Access {
 	m := map[string]policy.Access{}
 	for name, ids := range s.script.r.Header.Setup.Approvers {
 		m[name] = policy.Access{Everyone: true, Approvers: ids}
+	}
+	return m
+}
+
+// jobs returns the job whose run was recorded, as the configuration that had it run.
+func (s *player) jobs() map[string]schedule.Job {
+	m := map[string]schedule.Job{}
+	for name, j := range s.script.r.Header.Setup.Jobs {
+		if len(s.script.roots) == 0 {
+			continue
+		}
+		t := s.script.roots[0]
+		m[name] = schedule.Job{
+			Name: name, Channel: t.Channel, To: t.From, Key: s.script.key, Enabled: true,
+			Tools: j.Tools, AllowAdmin: j.AllowAdmin, MaxIterations: j.MaxIterations, MaxCost: j.MaxCost,
+		}
 	}
 	return m
 }

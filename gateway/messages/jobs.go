@@ -5,7 +5,6 @@ import (
 
 	"parley/channels"
 	"parley/sessionkeys"
-	"parley/sessions"
 )
 
 // jobMark begins the thread and the sender of what belongs to a job. Intake refuses an event that
@@ -30,10 +29,20 @@ func Conversation(m channels.Message) sessionkeys.Address {
 	return JobAddress(m.Address, m.Job)
 }
 
-// JobOf returns the job of whose run a turn in the conversation of key is; empty: of none.
-func JobOf(key sessionkeys.Key, t sessions.Turn) string {
-	name, ok := strings.CutPrefix(t.Sender, jobMark)
-	if !ok || name == "" || JobAddress(t.From, name) != key.Address() {
+// JobOf returns the job of whose run a turn is, in the conversation of key, with that sender and the
+// address to which its answer goes; empty: of none.
+func JobOf(key sessionkeys.Key, sender string, to sessionkeys.Address) string {
+	name := JobOfKey(key)
+	if name == "" || sender != JobSender(name) || JobAddress(to, name) != key.Address() {
+		return ""
+	}
+	return name
+}
+
+// JobOfKey returns the job whose conversation key is of; empty: of none. It authorises nothing.
+func JobOfKey(key sessionkeys.Key) string {
+	name, _ := strings.CutPrefix(key.Address().Thread, jobMark)
+	if name == key.Address().Thread {
 		return ""
 	}
 	return name

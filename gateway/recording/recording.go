@@ -92,6 +92,16 @@ type Setup struct {
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
+
+	Jobs map[string]Job `json:"jobs,omitempty"` // the one whose run it is; none: people's
+}
+
+// Job is what a run of a scheduled job might do.
+type Job struct {
+	Tools         []string     `json:"tools,omitempty"` // that might write, or more with AllowAdmin
+	AllowAdmin    bool         `json:"allow_admin,omitempty"`
+	MaxIterations int          `json:"max_iterations"`
+	MaxCost       costs.Amount `json:"max_cost,omitempty"`
 }
 
 // Web is which of the tools web_fetch and web_search agents could have.

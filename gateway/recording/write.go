@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -122,6 +123,8 @@ func (w *writer) writeHeader(tree []sessions.Session) error {
 		Type: TypeHeader, Format: Format, Version: Version, Parley: w.s.Version, Exported: w.s.Now().UTC(),
 		Session: root.ID, Key: root.Key.String(), Agent: root.Key.Agent(), Generation: w.generation, Setup: w.s.Subagents(), Prices: []Price{},
 	}
+	job := messages.JobOfKey(root.Key)
+	maps.DeleteFunc(h.Setup.Jobs, func(name string, _ Job) bool { return name != job })
 	h.Setup.Agents = map[string]Agent{}
 	names := h.Setup.Subagents.Agents
 	for _, t := range tree {

@@ -31,7 +31,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
 // refusesTurn reports whether who asked for the open turn t may not be answered any
 // more. All its messages are of one sender.
 func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
-	if a.settings.Authorize == nil && messages.JobOf(a.m.Key, t) == "" {
+	if a.settings.Authorize == nil && messages.JobOf(a.m.Key, t.Sender, t.From) == "" {
 		return false, nil
 	}
 	chat, err := a.chat(a.ctx)
@@ -49,7 +49,7 @@ func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
 // the turn says of it is known: not the other id of its sender. In the place of somebody
 // else's decision stands who asked, as the request has them.
 func (a *owner) opener(t sessions.Turn) (channels.Message, error) {
-	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}, Job: messages.JobOf(a.m.Key, t)}
+	known := channels.Message{Channel: t.Channel, Address: t.From, Sender: channels.Sender{ID: t.Sender}, Job: messages.JobOf(a.m.Key, t.Sender, t.From)}
 	if a.turnID(t.Seq) != t.ID { // it was in another log
 		return known, nil
 	}

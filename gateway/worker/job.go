@@ -16,7 +16,7 @@ import (
 // jobOf returns the job of whose run t is, as it is configured; nil: t is of none. A run of a job
 // that the configuration has no more is of the zero Job, which may do nothing.
 func (a *owner) jobOf(t sessions.Turn) *schedule.Job {
-	name := messages.JobOf(a.m.Key, t)
+	name := messages.JobOf(a.m.Key, t.Sender, t.From)
 	if name == "" {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (w *Worker) logTurn(t sessions.Turn, key sessionkeys.Key, a Agent, out agen
 		"steps", out.Steps, "tools", y.tools, "input_tokens", y.input, "output_tokens", y.output, "cost_usd", strings.TrimPrefix(cost.String(), "$"),
 		"duration", w.Now().Sub(t.OpenedAt).Round(time.Millisecond), "outcome", out.Finish,
 	}
-	if job := messages.JobOf(key, t); job != "" {
+	if job := messages.JobOf(key, t.Sender, t.From); job != "" {
 		about = append(about, "job", job)
 	}
 	switch {

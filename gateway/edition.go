@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"slices"
@@ -93,7 +94,7 @@ func (e *edition) withPrices(v *prices.View) *edition {
 
 // equip completes e, which has its prices, with what stands on the store and the log.
 func (g *Gateway) equip(e *edition) error {
-	store, b := g.opened.store, g.opened.log
+	store, b, book := g.opened.store, g.opened.log, g.people
 	e.commands = commands.Handler{
 		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off,
 	}
@@ -121,9 +122,10 @@ func (g *Gateway) equip(e *edition) error {
 		Access:           e.cfg.AccessByChannel(),
 		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
 		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,
-		Authorize: func(m channels.Message, chat ...string) policy.Verdict {
-			return intake.Reauthorize(e.arrivals.Sources, m, chat...)
+		Authorize: func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
+			return intake.Reauthorize(ctx, book, e.arrivals.Sources, m, chat...)
 		},
+		Ruling: book.Ruling,
 		AgentFor: func(m channels.Message, chat ...string) string {
 			return e.arrivals.Sources[m.Channel].Bound.AgentFor(m, chat...)
 		},

@@ -35,6 +35,7 @@ import (
 	"parley/gateway/intake"
 	"parley/gateway/messages"
 	"parley/gateway/ops"
+	"parley/gateway/people"
 	"parley/gateway/prices"
 	"parley/gateway/redaction"
 	"parley/gateway/settings"
@@ -102,6 +103,7 @@ type Gateway struct {
 	metrics       *ops.Metrics
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
+	people        *people.Book      // as opened
 	leases        map[string]string // of the bot accounts, by instance
 	started       chan struct{}
 	ended         chan struct{} // closed when Run has returned
@@ -204,6 +206,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.opened = opened
+	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
 	if err := g.equip(g.present()); err != nil {
 		return err
 	}
@@ -223,7 +226,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	in := &intake.Intake{
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
-		Log: b, Store: store, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Log: b, Store: store, People: g.people, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	}
 	g.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)

@@ -50,11 +50,11 @@ func TestAPersonIsOneWhetherTheirNumberIsShownOrNot(t *testing.T) {
 	}
 	// Either id in the list lets them in, and nobody else's.
 	for _, listed := range []string{ann.ACI, ann.Number} {
-		if v := (policy.Access{People: []string{listed}}).Authorize(a); !v.Allowed {
+		if v := (policy.Access{People: []string{listed}}).Authorize(a, policy.NoRuling); !v.Allowed {
 			t.Errorf("listed as %s: refused, %s", listed, v.Hint)
 		}
 	}
-	if v := (policy.Access{People: []string{bob.ACI, bob.Number, ""}}).Authorize(a); v.Allowed {
+	if v := (policy.Access{People: []string{bob.ACI, bob.Number, ""}}).Authorize(a, policy.NoRuling); v.Allowed {
 		t.Error("allowed although only somebody else is listed")
 	}
 }

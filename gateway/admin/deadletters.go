@@ -57,7 +57,7 @@ type DeadLetterDetail struct {
 type Intake interface {
 	Accept(ctx context.Context, m channels.Message) error
 	Redeliver(ctx context.Context, l broker.DeadLetter) error
-	Reconstruct(l broker.DeadLetter) (channels.Message, sessionkeys.Key, error)
+	Reconstruct(ctx context.Context, l broker.DeadLetter) (channels.Message, sessionkeys.Key, error)
 }
 
 const letterPage = 200
@@ -168,8 +168,12 @@ func (s *Server) deadLetter(r *http.Request) (any, error) {
 	if json.Unmarshal(l.Body, &m) == nil {
 		d.Sender, d.Event, d.Message, d.Received = m.Sender.ID, m.Event, m.MessageID, m.ReceivedAt.UTC()
 	}
-	if _, _, err := s.o.Intake.Reconstruct(l); err != nil {
-		d.Refused = err.Error()
+	if _, _, err := s.o.Intake.Reconstruct(r.Context(), l); err != nil {
+		refused, ok := errors.AsType[*intake.RefusedError](err)
+		if !ok {
+			return nil, err
+		}
+		d.Refused = refused.Why
 	}
 	if full {
 		d.Body = s.o.Redact(string(l.Body))

@@ -133,7 +133,7 @@ func TestALetterThatIsGivenUpOnceMoreCanBeRedeliveredOnceMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, key, err := in.Reconstruct(broker.DeadLetter{ID: id, Body: body})
+		again, key, err := in.Reconstruct(t.Context(), broker.DeadLetter{ID: id, Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (s *steps) Accept(context.Context, channels.Message) error { return s.do("a
 
 func (s *steps) Redeliver(context.Context, broker.DeadLetter) error { return s.do("store") }
 
-func (s *steps) Reconstruct(broker.DeadLetter) (channels.Message, sessionkeys.Key, error) {
+func (s *steps) Reconstruct(context.Context, broker.DeadLetter) (channels.Message, sessionkeys.Key, error) {
 	return channels.Message{}, sessionkeys.Key{}, nil
 }
 

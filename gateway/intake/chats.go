@@ -23,15 +23,22 @@ func chatID(a sessionkeys.Address) sessions.ChatID {
 
 // authorizeChange refuses what the network says of chats where no person may talk to
 // the bot, whatever its cause: of them nothing is kept.
-func (i *Intake) authorizeChange(_ context.Context, e *event) (outcome, error) {
+func (i *Intake) authorizeChange(ctx context.Context, e *event) (outcome, error) {
 	access, ids := e.source.Access, e.chat.IDs
 	if e.Kind == channels.Migrated {
 		ids = append(slices.Clip(ids), e.MovedTo)
 	}
 	v := policy.Verdict{Allowed: true}
 	switch {
-	case e.Address.Kind == sessionkeys.DM && !access.Everyone && !slices.Contains(access.People, e.Address.Peer):
-		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the chat is with nobody in access.people"}
+	case e.Address.Kind == sessionkeys.DM:
+		with := channels.Sender{ID: e.Address.Peer}
+		r, err := ruling(ctx, i.People, e.Channel, with)
+		if err != nil {
+			return stop, err
+		}
+		if !access.AuthorizePerson(with, sessionkeys.DM, r).Allowed {
+			v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the chat is with nobody who may talk to the bot"}
+		}
 	case !access.ServesChat(e.Address, ids...):
 		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the group is not in access.groups"}
 	}

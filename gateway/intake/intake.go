@@ -41,6 +41,14 @@ type Commands interface {
 	Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error)
 }
 
+// People knows what was decided about people while the gateway runs, and lets strangers ask.
+type People interface {
+	// Ruling returns what was decided about somebody on a channel.
+	Ruling(ctx context.Context, channel string, s channels.Sender) (policy.Ruling, error)
+	// Ask gives somebody a code by which they are let in, and says until when it holds.
+	Ask(ctx context.Context, channel string, s channels.Sender) (code string, until time.Time, err error)
+}
+
 // Observer counts. Calls must not block.
 type Observer interface {
 	CountReceived(channel string, dm bool)
@@ -81,6 +89,7 @@ type Intake struct {
 
 	Log      Log
 	Store    Store
+	People   People // nil: the configuration alone says who may talk to the bot
 	Commands Commands
 	Observer Observer
 	Logger   *slog.Logger
@@ -124,10 +133,11 @@ func (i *Intake) present() *Settings {
 func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	e := i.newEvent(m)
 	src, ok := e.settings.Sources[m.Channel]
+	r, err := ruling(ctx, i.People, m.Channel, m.Sender)
 	switch {
-	case !ok:
+	case !ok || err != nil:
 		return true // which Accept says
-	case !src.Access.AuthorizePerson(m.Sender).Allowed:
+	case !src.Access.AuthorizePerson(m.Sender, m.Address.Kind, r).Allowed:
 		return false
 	case src.Access.ServesChat(m.Address):
 		return true
@@ -147,6 +157,7 @@ func (i *Intake) stages() pipeline {
 	limit := limits{i}
 	return pipeline{
 		i.findSource,
+		i.findRuling,
 		onlyIf((*event).isUnreadable,
 			i.authorizeUnreadable,
 			i.deadLetterUnreadable,

@@ -5,6 +5,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -14,6 +15,7 @@ type event struct {
 	channels.Message
 	settings         *Settings
 	source           Source
+	ruling           policy.Ruling // about the sender
 	chat             sessions.Chat
 	key              sessionkeys.Key
 	command          messages.Command // without a name: it is none

@@ -18,13 +18,12 @@ const (
 
 // judgeQuotes bounds what the message carries of others, and marks as untrusted what
 // is not of an authorized person.
-func (i *Intake) judgeQuotes(_ context.Context, e *event) (outcome, error) {
-	judge := func(q channels.Quote) channels.Quote {
-		q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author).Allowed
-		return q
-	}
+func (i *Intake) judgeQuotes(ctx context.Context, e *event) (outcome, error) {
 	if e.ReplyTo != nil {
-		q := judge(*e.ReplyTo)
+		q, err := i.judgeQuote(ctx, e, *e.ReplyTo)
+		if err != nil {
+			return stop, err
+		}
 		limit := maxQuoted
 		switch {
 		case q.Untrusted:
@@ -36,7 +35,20 @@ func (i *Intake) judgeQuotes(_ context.Context, e *event) (outcome, error) {
 		e.ReplyTo = &q
 	}
 	for n, q := range e.Forwarded {
-		e.Forwarded[n] = judge(q)
+		var err error
+		if e.Forwarded[n], err = i.judgeQuote(ctx, e, q); err != nil {
+			return stop, err
+		}
 	}
 	return pass, nil
+}
+
+// judgeQuote marks q as untrusted unless its author may talk to the bot where e was said.
+func (i *Intake) judgeQuote(ctx context.Context, e *event, q channels.Quote) (channels.Quote, error) {
+	r, err := e.ruling, error(nil)
+	if q.Author.ID != e.Sender.ID {
+		r, err = ruling(ctx, i.People, e.Channel, q.Author)
+	}
+	q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author, e.Address.Kind, r).Allowed
+	return q, err
 }

@@ -32,7 +32,7 @@ func newRefusal(format string, a ...any) error { return &RefusedError{fmt.Sprint
 // delivered, is a *RefusedError; after other errors it is unknown whether the
 // message was stored.
 func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
-	m, key, err := i.Reconstruct(l)
+	m, key, err := i.Reconstruct(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (i *Intake) Redeliver(ctx context.Context, l broker.DeadLetter) error {
 	return nil
 }
 
-// Reconstruct returns the message that Redeliver would queue, and where. It reads neither store nor network.
-func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
+// Reconstruct returns the message that Redeliver would queue, and where. It reads no network.
+func (i *Intake) Reconstruct(ctx context.Context, l broker.DeadLetter) (m channels.Message, key sessionkeys.Key, err error) {
 	bad := func(err error) (channels.Message, sessionkeys.Key, error) {
 		return channels.Message{}, sessionkeys.Key{}, err
 	}
@@ -66,7 +66,11 @@ func (i *Intake) Reconstruct(l broker.DeadLetter) (m channels.Message, key sessi
 	if !ok {
 		return bad(newRefusal("message of the channel %q, which is no longer configured", m.Channel))
 	}
-	if v := src.Access.Authorize(m, m.Origin); !v.Allowed {
+	r, err := ruling(ctx, i.People, m.Channel, m.Sender)
+	if err != nil {
+		return bad(err)
+	}
+	if v := src.Access.Authorize(m, r, m.Origin); !v.Allowed {
 		return bad(newRefusal("message refused: %s", v.Hint))
 	}
 	if m.Kind != channels.Said && m.Kind != channels.Edited || m.IsBlank() {

@@ -18,7 +18,7 @@ func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, erro
 	if e.Sender.ID == "" {
 		return pass, nil
 	}
-	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender)), nil
+	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender, sessionkeys.DM, e.ruling)), nil // it may be one
 }
 
 // deadLetterUnreadable gives what no adapter could decode to the dead letters.
@@ -34,6 +34,12 @@ func (i *Intake) findSource(_ context.Context, e *event) (outcome, error) {
 	}
 	e.source = src
 	return pass, nil
+}
+
+// findRuling looks up what was decided about the sender while the gateway runs.
+func (i *Intake) findRuling(ctx context.Context, e *event) (_ outcome, err error) {
+	e.ruling, err = ruling(ctx, i.People, e.Channel, e.Sender)
+	return pass, err
 }
 
 func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
@@ -68,8 +74,8 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 
 // authorizeSender refuses what comes from a sender who may not talk to the bot.
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
-	o := i.admit(e, e.source.Access.Authorize(e.Message, e.chat.IDs...))
-	if o == stop {
+	o := i.admit(e, e.source.Access.Authorize(e.Message, e.ruling, e.chat.IDs...))
+	if o == stop && e.ruling != policy.ShutOut {
 		i.turnAway(ctx, e.Message, e.settings.Limits.Strangers)
 	}
 	return o, nil

@@ -29,19 +29,19 @@ type Metrics struct {
 	hash      hasher   // of sessions, in exemplars
 	recent    recorder // for who asks, see Recent
 
-	received, ignored, deduplicated, deadLettered                *prometheus.CounterVec
-	attached, sent, sendRetries, reconnects, turns               *prometheus.CounterVec
-	requests, errors, retries, tokens, unpriced, overruns        *prometheus.CounterVec
-	fallbacks                                                    *prometheus.CounterVec
-	circuits                                                     *prometheus.GaugeVec
-	toolCalls, overflows, compactions, goals, approvals, jobRuns *prometheus.CounterVec
-	lost, ledgerErrors, tokensBefore, tokensAfter                prometheus.Counter
-	windows, up, lastEvent, inFlight, waiting                    *prometheus.GaugeVec
-	priceTable, compactedBefore, compactedAfter                  prometheus.Gauge
-	compactedAt                                                  prometheus.Gauge
-	sendTook, queueWait, turnTook, firstReply                    *prometheus.HistogramVec
-	turnCost, callTook, firstToken, toolTook                     *prometheus.HistogramVec
-	limits                                                       limits
+	received, ignored, deduplicated, deadLettered               *prometheus.CounterVec
+	attached, sent, sendRetries, reconnects, turns              *prometheus.CounterVec
+	requests, errors, retries, tokens, unpriced, overruns       *prometheus.CounterVec
+	jobRuns, fallbacks                                          *prometheus.CounterVec
+	circuits                                                    *prometheus.GaugeVec
+	toolCalls, overflows, compactions, goals, approvals, access *prometheus.CounterVec
+	lost, ledgerErrors, tokensBefore, tokensAfter               prometheus.Counter
+	windows, up, lastEvent, inFlight, waiting                   *prometheus.GaugeVec
+	priceTable, compactedBefore, compactedAfter                 prometheus.Gauge
+	compactedAt                                                 prometheus.Gauge
+	sendTook, queueWait, turnTook, firstReply                   *prometheus.HistogramVec
+	turnCost, callTook, firstToken, toolTook                    *prometheus.HistogramVec
+	limits                                                      limits
 }
 
 // NewMetrics makes them, all label sets started at zero.
@@ -95,6 +95,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.compactedAt = gauge("compaction_last_timestamp_seconds", "Unix time of the last summary of this process; 0: there was none.").WithLabelValues()
 	m.jobRuns = counter("cron_runs_total", "Slots of scheduled jobs, by what became of them.", "outcome")
 	m.approvals = counter("approvals_total", "Requests for permission that people decided.", "decision")
+	m.access = counter("access_changes_total", "Codes given to strangers who ask to be let in (asked), and decisions about people that are not in the configuration.", "change")
 	m.goals = counter("goals_completed_total", "Goals of conversations that were reached, as the agent (phrase) or a person (command) said.", "how")
 	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
 	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")

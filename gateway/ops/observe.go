@@ -240,6 +240,9 @@ func (m *Metrics) CountJobRuns(outcome string, n int) {
 	m.jobRuns.WithLabelValues(outcome).Add(float64(n))
 }
 
+// AccessChanged counts a change to who may talk to the bot that is not one of the configuration.
+func (m *Metrics) AccessChanged(change string) { m.access.WithLabelValues(change).Inc() }
+
 // ApprovalDecided counts a request for permission that a person decided.
 func (m *Metrics) ApprovalDecided(decision string) { m.approvals.WithLabelValues(decision).Inc() }
 

@@ -114,6 +114,9 @@ func (m *Metrics) startAtZero(s LabelSets) {
 	}
 	m.approvals.WithLabelValues("approved")
 	m.approvals.WithLabelValues("denied")
+	for _, change := range []string{"asked", "allowed", "denied", "revoked"} {
+		m.access.WithLabelValues(change)
+	}
 	m.goals.WithLabelValues("phrase")
 	m.goals.WithLabelValues("command")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")

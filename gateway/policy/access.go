@@ -30,6 +30,16 @@ type Access struct {
 	Approvers []string `yaml:"approvers"`
 }
 
+// Ruling is what was decided about a person while the gateway runs, beside the configuration.
+type Ruling string
+
+// Rulings.
+const (
+	NoRuling Ruling = ""        // the configuration alone says who they are
+	LetIn    Ruling = "allowed" // in direct messages, also when not listed
+	ShutOut  Ruling = "denied"  // everywhere, also when listed
+)
+
 // Validate refuses what cannot be a stable id, such as a @name that its owner
 // can give away. What ids look like on a network say person and group, or nil
 // where anything goes. All mistakes are in the problems.List, each with its path: people[0].
@@ -83,19 +93,21 @@ type Verdict struct {
 	Hint    string // for the operator's log
 }
 
-// Authorize decides whether the sender of m may cause anything. Every kind of
-// event of a person passes here, before anything else looks at it. A group that
+// Authorize decides whether the sender of m, about whom r was decided, may cause anything.
+// Every kind of event of a person passes here, before anything else looks at it. A group that
 // moved is listed when one of its ids is.
-func (a Access) Authorize(m channels.Message, ids ...string) Verdict {
-	v := a.AuthorizePerson(m.Sender)
+func (a Access) Authorize(m channels.Message, r Ruling, ids ...string) Verdict {
+	v := a.AuthorizePerson(m.Sender, m.Address.Kind, r)
 	if v.Allowed && !a.ServesChat(m.Address, ids...) {
 		return newDenial("the group is not in access.groups")
 	}
 	return v
 }
 
-// AuthorizePerson decides whether somebody may cause anything in any chat.
-func (a Access) AuthorizePerson(s channels.Sender) Verdict {
+// AuthorizePerson decides whether somebody, about whom r was decided, may cause anything in any
+// chat of that kind. Who was let in may in direct messages only: who is answered where others
+// read along stands in the configuration.
+func (a Access) AuthorizePerson(s channels.Sender, where sessionkeys.Kind, r Ruling) Verdict {
 	switch {
 	case s.Bot:
 		return newDenial("the sender is a bot")
@@ -103,10 +115,14 @@ func (a Access) AuthorizePerson(s channels.Sender) Verdict {
 		return newDenial("the person behind the sender is not known")
 	case s.ID == "":
 		return newDenial("the event names no sender")
-	case !a.Everyone && !a.listsPerson(s):
-		return newDenial("the sender is not in access.people")
+	case r == ShutOut:
+		return newDenial("the sender is shut out, see parley access ls")
+	case a.Everyone || a.listsPerson(s) || r == LetIn && where == sessionkeys.DM:
+		return Verdict{Allowed: true}
+	case r == LetIn:
+		return newDenial("the sender was let in for direct messages only")
 	}
-	return Verdict{Allowed: true}
+	return newDenial("the sender is not in access.people")
 }
 
 func newDenial(hint string) Verdict { return Verdict{Reason: outcomes.NotAllowed, Hint: hint} }
@@ -116,17 +132,21 @@ func (a Access) listsPerson(s channels.Sender) bool {
 	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
 }
 
-// Approves reports whether somebody may permit what an agent asks for.
-func (a Access) Approves(s channels.Sender) bool {
-	listed := slices.Contains(a.Approvers, s.ID) || s.Alias != "" && slices.Contains(a.Approvers, s.Alias)
-	return listed && a.AuthorizePerson(s).Allowed
+// Approves reports whether somebody, about whom r was decided, may permit what an agent asks
+// for. Only the configuration makes somebody an approver.
+func (a Access) Approves(s channels.Sender, r Ruling) bool {
+	return a.listsApprover(s) && a.AuthorizePerson(s, sessionkeys.DM, r).Allowed
+}
+
+func (a Access) listsApprover(s channels.Sender) bool {
+	return slices.Contains(a.Approvers, s.ID) || s.Alias != "" && slices.Contains(a.Approvers, s.Alias)
 }
 
 // HasApprover reports whether there may be somebody in a chat who can permit something; s is
-// who speaks there.
+// who speaks there, and may.
 func (a Access) HasApprover(at sessionkeys.Address, s channels.Sender) bool {
 	if at.Kind == sessionkeys.DM {
-		return a.Approves(s)
+		return a.Approves(s, NoRuling)
 	}
 	return len(a.Approvers) > 0
 }

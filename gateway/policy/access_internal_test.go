@@ -12,7 +12,7 @@ import (
 func TestAnEmptyIDListsNobody(t *testing.T) {
 	t.Parallel()
 	m := channels.Message{Sender: channels.Sender{ID: "1"}, Address: sessionkeys.Address{Kind: sessionkeys.DM}}
-	if v := (Access{People: []string{""}}).Authorize(m); v.Allowed {
+	if v := (Access{People: []string{""}}).Authorize(m, NoRuling); v.Allowed {
 		t.Error("somebody without a second id is listed as nobody")
 	}
 }

@@ -72,14 +72,55 @@ func TestApprovers(t *testing.T) {
 		{channels.Sender{}, false},
 	} {
 		dm, group := sessionkeys.Address{Kind: sessionkeys.DM}, sessionkeys.Address{Kind: sessionkeys.Group}
-		if a.Approves(c.s) != c.want || a.HasApprover(dm, c.s) != c.want || !a.HasApprover(group, c.s) || (policy.Access{Everyone: true}).HasApprover(group, c.s) || (policy.Access{Everyone: true}).Approves(c.s) {
-			t.Errorf("%+v approves: %v", c.s, a.Approves(c.s))
+		if a.Approves(c.s, policy.NoRuling) != c.want || a.HasApprover(dm, c.s) != c.want || !a.HasApprover(group, c.s) || (policy.Access{Everyone: true}).HasApprover(group, c.s) || (policy.Access{Everyone: true}).Approves(c.s, policy.NoRuling) {
+			t.Errorf("%+v approves: %v", c.s, a.Approves(c.s, policy.NoRuling))
 		}
 	}
-	if (policy.Access{Approvers: []string{"1"}}).Approves(channels.Sender{ID: "1"}) {
+	if (policy.Access{Approvers: []string{"1"}}).Approves(channels.Sender{ID: "1"}, policy.NoRuling) {
 		t.Error("somebody permits who may not talk to the bot")
 	}
 	if err := (policy.Access{People: []string{"1"}, Approvers: []string{"2"}}).Validate(nil, nil); err == nil || !strings.Contains(err.Error(), "approvers[0]: 2 is not in people") {
 		t.Errorf("%v", err)
+	}
+}
+
+// (security 5.1) What was decided while the gateway runs: who is let in is for direct messages
+// only, and who is shut out is although they are listed, or everybody is.
+func TestRulings(t *testing.T) {
+	t.Parallel()
+	listed := policy.Access{People: []string{"1"}, Groups: []string{"-9"}, Approvers: []string{"1"}}
+	everyone := policy.Access{Everyone: true}
+	for _, c := range []struct {
+		name   string
+		access policy.Access
+		id     string
+		where  sessionkeys.Kind
+		ruling policy.Ruling
+		want   bool
+	}{
+		{"a stranger", listed, "2", sessionkeys.DM, policy.NoRuling, false},
+		{"who was let in", listed, "2", sessionkeys.DM, policy.LetIn, true},
+		{"who was let in, in a listed group", listed, "2", sessionkeys.Group, policy.LetIn, false},
+		{"who is listed, in a listed group", listed, "1", sessionkeys.Group, policy.NoRuling, true},
+		{"who is listed and was let in, in a group", listed, "1", sessionkeys.Group, policy.LetIn, true},
+		{"who is listed and shut out", listed, "1", sessionkeys.DM, policy.ShutOut, false},
+		{"who is listed and shut out, in a group", listed, "1", sessionkeys.Group, policy.ShutOut, false},
+		{"one of everybody", everyone, "2", sessionkeys.Group, policy.NoRuling, true},
+		{"one of everybody who is shut out", everyone, "2", sessionkeys.DM, policy.ShutOut, false},
+		{"who was let in where the list is empty", policy.Access{}, "2", sessionkeys.DM, policy.LetIn, true},
+		{"a ruling of a newer version", listed, "2", sessionkeys.DM, "odd", false},
+	} {
+		m := channels.Message{Sender: channels.Sender{ID: c.id}, Address: sessionkeys.Address{Kind: c.where, Peer: "-9"}}
+		if v := c.access.Authorize(m, c.ruling); v.Allowed != c.want || (v.Hint == "") != c.want {
+			t.Errorf("%s: %+v", c.name, v)
+		}
+	}
+	for _, s := range []channels.Sender{{ID: "2", Bot: true}, {ID: "2", Anonymous: true}, {}} {
+		if (policy.Access{}).AuthorizePerson(s, sessionkeys.DM, policy.LetIn).Allowed {
+			t.Errorf("%+v was let in", s)
+		}
+	}
+	if listed.Approves(channels.Sender{ID: "1"}, policy.ShutOut) || listed.Approves(channels.Sender{ID: "2"}, policy.LetIn) {
+		t.Error("a decision makes an approver, or an approver who is shut out permits")
 	}
 }

@@ -1,31 +1,45 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/policy"
 	"parley/sessions"
 )
 
 // refuses reports whether the sender of m, who was let in once, may not be answered
 // any more. It is counted and logged, and m costs nothing.
-func (a *owner) refuses(m channels.Message, chat sessions.Chat) bool {
+func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 	if m.Job != "" {
-		return a.refusesJob(m)
+		return a.refusesJob(m), nil
 	}
 	if a.settings.Authorize == nil {
-		return false
+		return false, nil
 	}
-	v := a.settings.Authorize(m, chat.IDs...)
-	if v.Allowed {
-		return false
+	v, err := a.settings.Authorize(a.ctx, m, chat.IDs...)
+	if err != nil || v.Allowed {
+		return false, err
 	}
 	a.w.Observer.CountIgnored(m.Channel, v.Reason)
 	a.w.Logger.Info("queued message refused", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "reason", v.Hint)
-	return true
+	return true, nil
+}
+
+// approves reports whether somebody may permit, on that channel, what an agent asks for.
+func (a *owner) approves(ctx context.Context, channel string, s channels.Sender) (bool, error) {
+	ruling := policy.NoRuling
+	if a.settings.Ruling != nil {
+		var err error
+		if ruling, err = a.settings.Ruling(ctx, channel, s); err != nil {
+			return false, fmt.Errorf("look up what is decided about an approver: %w", err)
+		}
+	}
+	return a.settings.Access[channel].Approves(s, ruling), nil
 }
 
 // refusesTurn reports whether who asked for the open turn t may not be answered any
@@ -42,7 +56,7 @@ func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return a.refuses(m, chat), nil
+	return a.refuses(m, chat)
 }
 
 // opener returns the message that opened t. Of one that the log has no more, only what

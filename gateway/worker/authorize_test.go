@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"testing"
 
 	"parley/channels"
@@ -15,8 +16,8 @@ import (
 func listed(ids ...string) func(*worker.Options) {
 	sources := map[string]intake.Source{"tg": {Access: policy.Access{People: ids, Groups: []string{"old"}}}}
 	return func(o *worker.Options) {
-		o.Settings.Authorize = func(m channels.Message, chat ...string) policy.Verdict {
-			return intake.Reauthorize(sources, m, chat...)
+		o.Settings.Authorize = func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
+			return intake.Reauthorize(ctx, nil, sources, m, chat...)
 		}
 	}
 }
@@ -87,16 +88,16 @@ func TestWhoIsStillListedIsAnsweredFromAnOpenTurn(t *testing.T) {
 func TestAChannelOfAnotherProcessIsNotAuthorizedHere(t *testing.T) {
 	t.Parallel()
 	m := channels.Message{Channel: "elsewhere", Sender: channels.Sender{ID: "7"}}
-	if v := intake.Reauthorize(nil, m); !v.Allowed {
+	if v, err := intake.Reauthorize(t.Context(), nil, nil, m); err != nil || !v.Allowed {
 		t.Errorf("refused: %s", v.Hint)
 	}
 	o := worker.Options{}
 	listed("1")(&o)
 	group := channels.Message{Channel: "tg", Address: sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.Group, Peer: "new"}, Sender: channels.Sender{ID: "1"}}
-	if v := o.Settings.Authorize(group, "old", "new"); !v.Allowed {
+	if v, _ := o.Settings.Authorize(t.Context(), group, "old", "new"); !v.Allowed {
 		t.Errorf("a group that moved is refused: %s", v.Hint)
 	}
-	if v := o.Settings.Authorize(group, "new"); v.Allowed || v.Reason != outcomes.NotAllowed {
+	if v, _ := o.Settings.Authorize(t.Context(), group, "new"); v.Allowed || v.Reason != outcomes.NotAllowed {
 		t.Errorf("a group that is not listed: %+v", v)
 	}
 }

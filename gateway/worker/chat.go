@@ -32,9 +32,10 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 		if err := a.forward(it, chat); err != nil {
 			return true, false, err
 		}
-	case a.refuses(it.msg, chat):
 	default:
-		return false, false, nil
+		if refused, err := a.refuses(it.msg, chat); err != nil || !refused {
+			return err != nil, false, err
+		}
 	}
 	released, err = a.skip(it.e.Seq)
 	return true, released, err

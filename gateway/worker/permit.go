@@ -71,7 +71,11 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 		return v, nil
 	}
 	by := j.decided.By
-	if !by.Operator && !a.settings.Access[j.t.Channel].Approves(senderOf(by)) {
+	approves, err := a.approves(ctx, j.t.Channel, senderOf(by))
+	if err != nil {
+		return tools.Verdict{}, err
+	}
+	if !by.Operator && !approves {
 		why := fmt.Sprintf("%s may not permit it any more", by)
 		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: why, Ask: j.decided.NotRun(why)}, nil
 	}
@@ -126,6 +130,10 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 	if err = a.passUnreadable(err); err != nil {
 		return false, err
 	}
+	approves, err := a.approves(a.ctx, msg.Channel, msg.Sender)
+	if err != nil {
+		return false, err
+	}
 	code := approvals.ReadCode(c.Args)
 	r, found := approvals.ByCode(all, code)
 	switch {
@@ -133,7 +141,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noCodeText, a.typed(c.Name)))
 	case !found:
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
-	case !r.IsDecidedOutside() && !a.settings.Access[msg.Channel].Approves(msg.Sender):
+	case !r.IsDecidedOutside() && !approves:
 		a.w.Logger.Info("decision refused", "session", a.m.Session, "channel", msg.Channel, "sender", msg.Sender.ID, "request", r.ID)
 		return a.answer(change, e.Seq, msg, notApproverText)
 	}
@@ -186,7 +194,7 @@ func (a *owner) refusesAsker(msg channels.Message, r approvals.Request) (bool, e
 		return false, err
 	}
 	msg.Sender = senderOf(r.Asker)
-	return a.refuses(msg, chat), nil
+	return a.refuses(msg, chat)
 }
 
 // openDecided opens the turn of a decision: it is the asker's, and answers their message.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"time"
 
 	"parley/agent"
@@ -50,7 +51,10 @@ type Settings struct {
 	// Authorize reports whether the sender of a message may still be answered, in a
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
-	Authorize func(m channels.Message, chat ...string) policy.Verdict
+	Authorize func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error)
+	// Ruling returns what was decided about somebody while the gateway runs; see Access. nil:
+	// nothing.
+	Ruling func(ctx context.Context, channel string, s channels.Sender) (policy.Ruling, error)
 	// Jobs are the operator's, by name: whose message is of one is answered by its rights.
 	Jobs map[string]schedule.Job
 	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the

@@ -1,0 +1,260 @@
+// Package people keeps what was decided about people while the gateway runs: who was let in or
+// shut out, by whom and how, and the codes by which strangers ask to be let in.
+//
+// Each decision is a record of the store, and is read whenever somebody says something: it
+// holds at once, in every process, and over restarts. The configuration is never written; what
+// it says of a person is compared with the record in [policy.Access.Authorize]. See
+// docs/decisions/0084.
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/policy"
+	"parley/gateway/records"
+	"parley/sessions"
+)
+
+// decisionKind is the kind of a decision's record. Its key is the channel instance and the
+// person's id: the name of an instance has no slash.
+const decisionKind = "person"
+
+// Why something cannot be done.
+var (
+	// ErrNoCode means that no such code was given to anybody, that it was used, or that it has
+	// expired.
+	ErrNoCode = errors.New("no such code waits")
+	// ErrShutOut means that the person was shut out, which no code undoes.
+	ErrShutOut = errors.New("the person is shut out")
+	// ErrChanged means that somebody decided about the person in the same moment.
+	ErrChanged = errors.New("somebody else decided about the person just now")
+)
+
+// Store is where decisions and codes are kept.
+type Store interface {
+	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
+	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
+	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
+}
+
+// Book reads and writes decisions and codes. Its methods may be called concurrently, by several
+// processes.
+type Book struct {
+	Store Store
+	Now   func() time.Time
+	// Count counts a change: one of Changes. nil: nobody counts.
+	Count func(change string)
+}
+
+// What is counted.
+const (
+	asked   = "asked" // a stranger was given a code
+	allowed = string(policy.LetIn)
+	denied  = string(policy.ShutOut)
+	revoked = "revoked"
+)
+
+// Changes returns all that is counted.
+func Changes() []string { return []string{asked, allowed, denied, revoked} }
+
+func (b *Book) count(change string) {
+	if b.Count != nil {
+		b.Count(change)
+	}
+}
+
+// By says who decided, and how.
+type By struct {
+	// ID is the stable id of an approver, on the same channel. Empty: the operator, by a
+	// command of the program.
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"` // as the network shows it
+	// Code is the code by which the person had asked; empty: they were named by their id.
+	Code string `json:"code,omitempty"`
+}
+
+// String returns how others know who decided.
+func (b By) String() string {
+	switch {
+	case b.ID == "":
+		return "the operator"
+	case b.Name != "":
+		return b.Name
+	}
+	return b.ID
+}
+
+// Person is somebody about whom was decided.
+type Person struct {
+	Channel string        `json:"-"` // the instance; the record's key has it
+	ID      string        `json:"id"`
+	Alias   string        `json:"alias,omitempty"` // the network's other id of theirs, if that is known
+	Ruling  policy.Ruling `json:"ruling"`
+	By      By            `json:"by"`
+	At      time.Time     `json:"at"`
+
+	revision int64
+}
+
+func decisionID(channel, person string) sessions.RecordID {
+	return sessions.RecordID{Kind: decisionKind, Key: channel + "/" + person}
+}
+
+// Ruling returns what was decided about somebody, by whichever of their ids; who was shut out by
+// one of them is. A record that cannot be read lets nobody in.
+func (b *Book) Ruling(ctx context.Context, channel string, s channels.Sender) (policy.Ruling, error) {
+	found := policy.NoRuling
+	for _, id := range []string{s.ID, s.Alias} {
+		if !isID(id) {
+			continue
+		}
+		p, err := b.read(ctx, channel, id)
+		switch {
+		case errors.Is(err, records.ErrUnreadable):
+			return policy.ShutOut, nil
+		case err != nil:
+			return policy.ShutOut, err
+		case p.Ruling == policy.ShutOut, p.Ruling == policy.LetIn && found == policy.NoRuling:
+			found = p.Ruling
+		}
+	}
+	return found, nil
+}
+
+// isID reports whether something can be decided about that id: a store takes no other.
+func isID(id string) bool {
+	return id != "" && len(id) <= maxID && id == strings.ToValidUTF8(id, "") && !strings.ContainsAny(id, "\x00\U0010ffff")
+}
+
+// maxID bounds an id of a network, in bytes.
+const maxID = 255
+
+// CheckID reports what is wrong with an id about which something is to be decided.
+func CheckID(id string) error {
+	if !isID(id) {
+		return fmt.Errorf("%.40q is not the id of a person: it has 1 to %d bytes of text", id, maxID)
+	}
+	return nil
+}
+
+// read returns what is decided about an id, the zero ruling when nothing is.
+func (b *Book) read(ctx context.Context, channel, id string) (Person, error) {
+	p, revision, err := records.Read[Person](ctx, b.Store, decisionID(channel, id), b.Now())
+	if err == nil && revision != 0 && p.Ruling != policy.LetIn && p.Ruling != policy.ShutOut {
+		err = fmt.Errorf("the record of %s on %s: %w: ruling %q", id, channel, records.ErrUnreadable, string(p.Ruling))
+	}
+	p.Channel, p.ID, p.revision = channel, id, revision
+	return p, err
+}
+
+// write writes a decision over what was read of it.
+func (b *Book) write(ctx context.Context, p Person) error {
+	r, err := records.New(decisionID(p.Channel, p.ID), p.revision, p, p.At)
+	if err != nil {
+		return err //nolint:wrapcheck // it says which
+	}
+	if _, err = b.Store.WriteRecord(ctx, r); errors.Is(err, sessions.ErrChanged) {
+		return ErrChanged
+	}
+	if err != nil {
+		return fmt.Errorf("write what is decided about %s on %s: %w", p.ID, p.Channel, err)
+	}
+	b.count(string(p.Ruling))
+	return nil
+}
+
+// Decisions returns everybody about whom something is decided on a channel; with "" on all. What
+// cannot be read is passed over, and in the error.
+func (b *Book) Decisions(ctx context.Context, channel string) ([]Person, error) {
+	var all []Person
+	err := list(ctx, b, decisionKind, channel, func(channel string, revision int64, p Person) {
+		p.Channel, p.revision = channel, revision
+		all = append(all, p)
+	})
+	return all, err
+}
+
+// list calls yield for all records of a kind on a channel; with "" on all.
+func list[T any](ctx context.Context, b *Book, kind, channel string, yield func(channel string, revision int64, v T)) error {
+	prefix := channel
+	if channel != "" {
+		prefix += "/"
+	}
+	var broken []error
+	err := b.Store.Records(ctx, kind, prefix, b.Now(), func(rec sessions.Record) bool {
+		of, _, _ := strings.Cut(rec.ID.Key, "/")
+		var v T
+		if err := json.Unmarshal(rec.Body, &v); err != nil {
+			broken = append(broken, fmt.Errorf("the record %s of %s: %w: %w", kind, rec.ID.Key, records.ErrUnreadable, err))
+			return true
+		}
+		yield(of, rec.Revision, v)
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("list the records %s: %w", kind, err)
+	}
+	return errors.Join(broken...)
+}
+
+// Allow lets somebody in, in direct messages, whatever was decided about them before.
+func (b *Book) Allow(ctx context.Context, channel, id string, by By) (Person, error) {
+	return b.decide(ctx, channel, id, policy.LetIn, by)
+}
+
+// Deny shuts somebody out everywhere on the channel, and takes their code away if they had one.
+// If the id is the other one of somebody who was let in, their record is the one that changes.
+func (b *Book) Deny(ctx context.Context, channel, id string, by By) (Person, error) {
+	all, err := b.Decisions(ctx, channel)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return Person{}, err
+	}
+	for _, p := range all {
+		if p.Alias == id {
+			if _, err := b.decide(ctx, channel, p.ID, policy.ShutOut, by); err != nil {
+				return p, err
+			}
+			if err := b.dropRequest(ctx, channel, p.ID); err != nil {
+				return p, err
+			}
+		}
+	}
+	p, err := b.decide(ctx, channel, id, policy.ShutOut, by)
+	if err != nil {
+		return p, err
+	}
+	return p, b.dropRequest(ctx, channel, id)
+}
+
+// decide writes a decision over whatever there was.
+func (b *Book) decide(ctx context.Context, channel, id string, r policy.Ruling, by By) (Person, error) {
+	p, err := b.read(ctx, channel, id)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return p, err
+	}
+	p.Ruling, p.By, p.At, p.revision = r, by, b.Now().UTC(), sessions.AnyRevision
+	return p, b.write(ctx, p)
+}
+
+// Forget takes the decision about somebody back, of that ruling: the configuration alone counts
+// again. Returns false when there was none.
+func (b *Book) Forget(ctx context.Context, channel, id string, r policy.Ruling) (bool, error) {
+	p, err := b.read(ctx, channel, id)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) || err == nil && p.Ruling != r {
+		return false, err
+	}
+	if err := b.Store.DropRecord(ctx, decisionID(channel, id), p.revision); errors.Is(err, sessions.ErrChanged) {
+		return false, ErrChanged
+	} else if err != nil {
+		return false, fmt.Errorf("forget what is decided about %s on %s: %w", id, channel, err)
+	}
+	b.count(revoked)
+	return true, nil
+}

@@ -1,5 +1,5 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /goal, /sessions, /help, and what there is to choose with /model and
+// /status, /cost, /agents, /goal, /sessions, /pair, /help, and what there is to choose with /model and
 // /provider.
 package commands
 
@@ -51,6 +51,7 @@ type Handler struct {
 	Now    func() time.Time
 	Log    *slog.Logger // nil: silence
 	Goals  bool         // conversations have goals
+	People Pairing      // nil: nobody is let in by a code
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 }
@@ -85,6 +86,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerAgents(ctx, by.Token)
 	case "goal":
 		return d.answerGoal(ctx, by.Token, sign)
+	case "pair":
+		return d.answerPair(ctx, by, sign, c.Args)
 	case "sessions":
 		return d.answerSessions(ctx, by, sign)
 	case "model", "provider":

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/commands"
 	"parley/gateway/intake"
 	"parley/gateway/people"
 	"parley/gateway/policy"
@@ -117,6 +119,106 @@ func TestWhoIsLetInIsAnsweredInDirectMessagesOnly(t *testing.T) {
 	}
 	if s.answered(dm("1003", "hi")) {
 		t.Error("another stranger is answered")
+	}
+}
+
+// firstday A2, security 5.1: a stranger is given a code in a direct message, as often as strangers are
+// answered and no oftener; nothing of what they say is kept, and the code lets them in at once.
+func TestStrangersAreGivenACode(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(policy.Access{People: []string{ann}, Groups: []string{kitchen}, Approvers: []string{ann}, Pairing: true})
+	in.Limits.Strangers = 2
+	book, s := withPeople(in), &speaker{t: t, in: in, w: &w}
+	asking := func() []people.Request {
+		t.Helper()
+		rs, err := book.Requests(t.Context(), "")
+		noError(t, err)
+		return rs
+	}
+	bot := dm(ben, "hi")
+	bot.Sender.Bot = true
+	for _, m := range []channels.Message{bot, group(ben, "hi"), dm(ann, "hi")} {
+		s.answered(m)
+	}
+	if rs := asking(); len(rs)+len(w.notices) != 0 {
+		t.Fatalf("codes were given: %+v, %v", rs, w.notices)
+	}
+	for range 3 {
+		s.answered(dm(ben, "let me in"))
+	}
+	s.answered(dm("1003", "and me"))
+	s.answered(dm("1004", "one more than are answered in an hour"))
+	rs := asking()
+	if len(rs) != 2 || len(w.notices) != 2 {
+		t.Fatalf("asking: %+v, told: %v", rs, w.notices)
+	}
+	if want := "I may only talk to people whom my operator knows. If you should be one of them, give them this code, within 24 hours: " + rs[0].Code; rs[0].ID != ben || w.notices[0].Text != want || w.notices[0].To != dm(ben, "").Address {
+		t.Errorf("told %+v, want %s", w.notices[0], want)
+	}
+	_, err := book.Approve(t.Context(), "tg", rs[0].Code, people.By{ID: ann}, "e")
+	noError(t, err)
+	if !s.answered(dm(ben, "hi")) {
+		t.Error("who was let in is not answered")
+	}
+	// Without a store for codes the id is told, as without pairing.
+	in.People = noCodes{book}
+	in.Limits.Strangers = 3
+	s.answered(dm("1005", "hi"))
+	if last := w.notices[len(w.notices)-1].Text; last != "I may only talk to people whom my operator knows. If you should be one of them, give them your id: 1005" {
+		t.Errorf("told %s", last)
+	}
+}
+
+// noCodes gives nobody a code.
+type noCodes struct{ *people.Book }
+
+func (noCodes) Ask(context.Context, string, channels.Sender) (string, time.Time, error) {
+	return "", time.Time{}, errDown
+}
+
+// An approver lets people in where they type a code: in their own direct messages, and as who they
+// are.
+func TestACodeIsTypedByAnApprover(t *testing.T) {
+	t.Parallel()
+	var w world
+	in := w.intake(policy.Access{People: []string{ann, "1003"}, Groups: []string{kitchen}, Approvers: []string{ann}, Pairing: true})
+	in.Limits.Strangers = 20
+	book, s := withPeople(in), &speaker{t: t, in: in, w: &w}
+	in.Commands = &commands.Handler{Store: desk{world: &w}, Now: in.Now, People: book}
+	s.answered(dm(ben, "hi"))
+	rs, err := book.Requests(t.Context(), "tg")
+	if err != nil || len(rs) != 1 {
+		t.Fatal(rs, err)
+	}
+	code := rs[0].Code
+	for _, c := range []struct {
+		m    channels.Message
+		want string
+	}{
+		{dm("1003", "/pair "+code), "You may not let people in here."},
+		{group(ann, "/pair "+code), "Please send me that in a direct message."},
+		{dm(ann, "/pair"), "Which one? Behind /pair stands the code of eight characters that I gave to whom I did not know."},
+		{dm(ann, "/pair "+strings.ToLower(code)), "Done: I answer `" + ben + "` in direct messages from now on."},
+		{dm(ann, "/pair "+code), "Nobody waits with the code " + code + ": it was used, has expired, or was mistyped."},
+	} {
+		s.answered(c.m)
+		if got := w.notices[len(w.notices)-1]; got.Text != c.want || got.To != c.m.Address {
+			t.Errorf("%s said %q and was told %q, want %q", c.m.Sender.ID, c.m.Text, got.Text, c.want)
+		}
+	}
+	if !s.answered(dm(ben, "hi")) {
+		t.Error("who was let in is not answered")
+	}
+	before := len(w.notices)
+	if s.answered(dm(ben, "/pair "+code)); w.notices[before].Text != "You may not let people in here." {
+		t.Errorf("who was let in lets in: %s", w.notices[before].Text)
+	}
+	if _, err := book.Deny(t.Context(), "tg", ann, people.By{}); err != nil {
+		t.Fatal(err)
+	}
+	if s.answered(dm(ann, "/pair "+code)); len(w.notices) != before+1 {
+		t.Error("an approver who is shut out is answered")
 	}
 }
 

@@ -76,7 +76,7 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
 	o := i.admit(e, e.source.Access.Authorize(e.Message, e.ruling, e.chat.IDs...))
 	if o == stop && e.ruling != policy.ShutOut {
-		i.turnAway(ctx, e.Message, e.settings.Limits.Strangers)
+		i.turnAway(ctx, e)
 	}
 	return o, nil
 }

@@ -37,12 +37,12 @@ func (s *strangers) allow(channel string, notice sessions.InboxID, limit int, no
 	return true
 }
 
-// turnAway tells a person who may not talk to the bot so, with the id by which an
-// operator lets them in: in a direct message only, and once a day, also over a
-// restart, which the store's memory of the day's notice sees to. No model is asked.
-// What cannot be stored is not told.
-func (i *Intake) turnAway(ctx context.Context, m channels.Message, limit int) {
-	s := m.Sender
+// turnAway tells the sender of e, who may not talk to the bot, so, with the code or the id by
+// which they are let in: in a direct message only, and once a day, also over a restart, which
+// the store's memory of the day's notice sees to. No model is asked. What cannot be stored is
+// not told.
+func (i *Intake) turnAway(ctx context.Context, e *event) {
+	m, s, limit := e.Message, e.Sender, e.settings.Limits.Strangers
 	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || s.ID == "" || s.Bot || s.Anonymous || idProblem(m) != "" {
 		return
 	}
@@ -54,7 +54,7 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message, limit int) {
 	}
 	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
 		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, At: now,
-		Text: fmt.Sprintf("I may only talk to people whom my operator knows. If you should be one of them, give them your id: %s", s.ID),
+		Text: "I may only talk to people whom my operator knows. If you should be one of them, give them " + i.introduction(ctx, e, s),
 	}}, now)
 	if err != nil {
 		i.Logger.Warn("refusal notice not sent", "channel", m.Channel, "error", err)
@@ -63,4 +63,18 @@ func (i *Intake) turnAway(ctx context.Context, m channels.Message, limit int) {
 	if added {
 		i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
 	}
+}
+
+// introduction returns by what a stranger is let in: a code where the account gives them, else
+// their id.
+func (i *Intake) introduction(ctx context.Context, e *event, s channels.Sender) string {
+	if e.source.Access.Pairing && i.People != nil {
+		code, until, err := i.People.Ask(ctx, e.Channel, s)
+		if err == nil {
+			i.Logger.Info("pairing code given", "channel", e.Channel, "sender", truncate(s.ID, maxLogged), "until", until)
+			return fmt.Sprintf("this code, within %d hours: %s", int(until.Sub(i.Now()).Round(time.Hour).Hours()), code)
+		}
+		i.Logger.Warn("pairing code not given", "channel", e.Channel, "sender", truncate(s.ID, maxLogged), "error", err)
+	}
+	return "your id: " + s.ID
 }

@@ -131,4 +131,8 @@ type Caller struct {
 	From   sessionkeys.Address
 	Sender string // stable id
 	Sign   string // with which commands begin there; empty: a slash
+	// Channel is by which instance they ask, Name what the network calls them, and Event what
+	// they asked in.
+	Channel, Name, Event string
+	Approves             bool // they are an approver of the channel
 }

@@ -16,6 +16,7 @@ func Menu() []MenuEntry {
 		{"plan", "plan mode: I look and propose, but change nothing; the same command ends it"},
 		{"approve", "permit, once, what I asked for, by its code"},
 		{"deny", "refuse what I asked for, by its code"},
+		{"pair", "let in, in direct messages, somebody whom I gave a code"},
 		{"goal", "what we want to reach: says it, or with words behind it sets it"},
 		{"done", "the goal is reached"},
 		{"stop", "stop what I am doing, and drop what waits"},

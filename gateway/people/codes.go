@@ -27,8 +27,8 @@ const (
 	// maxRequests is how many codes of a bot account may wait; one more takes the place of the
 	// oldest. More than policy.Limits.Strangers gives in a day by default.
 	maxRequests = 500
-	// codeLength is 40 bits.
-	codeLength = 8
+	// CodeLength is how many characters a code has: 40 bits.
+	CodeLength = 8
 )
 
 // alphabet is that of Crockford's base 32: no letter looks like a number.
@@ -57,14 +57,14 @@ type Request struct {
 func ReadCode(typed string) string {
 	code := strings.Trim(strings.TrimSpace(typed), "`\"'.,;!<>()[]“”")
 	code = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "", " ", "").Replace(strings.ToUpper(code))
-	if len(code) != codeLength || strings.Trim(code, alphabet) != "" {
+	if len(code) != CodeLength || strings.Trim(code, alphabet) != "" {
 		return ""
 	}
 	return code
 }
 
 func newCode() string {
-	var code [codeLength]byte
+	var code [CodeLength]byte
 	_, _ = rand.Read(code[:]) // which never fails
 	for i := range code {
 		code[i] = alphabet[int(code[i])%len(alphabet)]
@@ -164,9 +164,25 @@ func (b *Book) Requests(ctx context.Context, channel string) ([]Request, error) 
 
 // Approve lets in who was given that code on a channel; with "" on any. The code is used up
 // before anything else happens, so it lets in one person, once. event names what by said; the
-// same event may come again, and then has the same answer. Errors are ErrNoCode, ErrShutOut and
-// ErrChanged, beside those of the store.
+// same event may come again, and then has the same answer. Of somebody who has typed maxTries
+// wrong codes in triesWithin no other is looked at; the operator, who can list all codes, is not
+// bounded. Errors are ErrNoCode, ErrTries, ErrShutOut and ErrChanged, beside those of the store.
 func (b *Book) Approve(ctx context.Context, channel, code string, by By, event string) (Person, error) {
+	if by.ID == "" {
+		return b.approve(ctx, channel, code, by, event)
+	}
+	who := channel + "/" + by.ID
+	if !b.tries.begin(who, b.Now()) {
+		return Person{}, ErrTries
+	}
+	p, err := b.approve(ctx, channel, code, by, event)
+	if !errors.Is(err, ErrNoCode) {
+		b.tries.forgive(who)
+	}
+	return p, err
+}
+
+func (b *Book) approve(ctx context.Context, channel, code string, by By, event string) (Person, error) {
 	all, err := b.all(ctx, channel)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return Person{}, err

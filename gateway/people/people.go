@@ -30,6 +30,8 @@ var (
 	// ErrNoCode means that no such code was given to anybody, that it was used, or that it has
 	// expired.
 	ErrNoCode = errors.New("no such code waits")
+	// ErrTries means that somebody has typed too many wrong codes lately.
+	ErrTries = errors.New("too many wrong codes")
 	// ErrShutOut means that the person was shut out, which no code undoes.
 	ErrShutOut = errors.New("the person is shut out")
 	// ErrChanged means that somebody decided about the person in the same moment.
@@ -45,12 +47,14 @@ type Store interface {
 }
 
 // Book reads and writes decisions and codes. Its methods may be called concurrently, by several
-// processes.
+// processes. It is not copied.
 type Book struct {
 	Store Store
 	Now   func() time.Time
 	// Count counts a change: one of Changes. nil: nobody counts.
 	Count func(change string)
+
+	tries tries
 }
 
 // What is counted.

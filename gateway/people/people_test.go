@@ -184,7 +184,7 @@ func TestACodeIsUsedByOne(t *testing.T) {
 	var all sync.WaitGroup
 	for range 32 {
 		all.Go(func() {
-			switch _, err := b.approve("tg", code, ""); {
+			switch _, err := b.Approve(b.t.Context(), "", code, people.By{}, ""); {
 			case err == nil:
 				won.Add(1)
 			case !errors.Is(err, people.ErrNoCode):
@@ -195,6 +195,47 @@ func TestACodeIsUsedByOne(t *testing.T) {
 	all.Wait()
 	if won.Load() != 1 {
 		t.Errorf("%d have used the code", won.Load())
+	}
+}
+
+// Wrong codes of one approver are few, whatever they run beside each other; they are not those of
+// another, and right ones do not count.
+func TestWrongCodesAreFew(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	b.Count = nil
+	for n := range 6 {
+		if _, err := b.approve("tg", b.ask("tg", fmt.Sprint("r", n)), fmt.Sprint("r", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	right := b.ask("tg", "2")
+	var wrong atomic.Int32
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			switch _, err := b.approve("tg", "00000000", "e"); {
+			case errors.Is(err, people.ErrNoCode):
+				wrong.Add(1)
+			case !errors.Is(err, people.ErrTries):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if wrong.Load() != 5 {
+		t.Errorf("%d wrong codes were looked at, not 5", wrong.Load())
+	}
+	b.now = b.now.Add(10*time.Minute - 1)
+	if _, err := b.approve("tg", right, "e"); !errors.Is(err, people.ErrTries) {
+		t.Errorf("before ten minutes: %v", err)
+	}
+	if _, err := b.Approve(t.Context(), "tg", "00000000", people.By{ID: "8"}, "e"); !errors.Is(err, people.ErrNoCode) {
+		t.Errorf("another approver: %v", err)
+	}
+	b.now = b.now.Add(1)
+	if _, err := b.approve("tg", right, "e"); err != nil {
+		t.Errorf("after ten minutes: %v", err)
 	}
 }
 

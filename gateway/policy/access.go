@@ -28,6 +28,9 @@ type Access struct {
 	// Approvers are those of the People who may permit what an agent must ask for first.
 	// Nobody is one by being in People, and where there are none, nothing of that sort runs.
 	Approvers []string `yaml:"approvers"`
+	// Pairing gives people who are not listed a code when they write a direct message, by which
+	// an approver or the operator lets them in. Default false. It lets nobody in by itself.
+	Pairing bool `yaml:"pairing"`
 }
 
 // Ruling is what was decided about a person while the gateway runs, beside the configuration.
@@ -51,14 +54,13 @@ func (a Access) Validate(person, group func(id string) error) error {
 		check func(string) error
 	}{{"people", a.People, person}, {"groups", a.Groups, group}, {"approvers", a.Approvers, person}} {
 		for i, id := range list.ids {
-			err := checkStable(id)
-			if err == nil && list.check != nil {
-				err = list.check(id)
-			}
-			if err != nil {
+			if err := CheckID(id, list.check); err != nil {
 				ps.Check(fmt.Sprintf("%s[%d]", list.name, i), err)
 			}
 		}
+	}
+	if a.Pairing && a.Everyone {
+		ps.Add("pairing", "with everyone: true nobody has to ask to be let in; leave one of the two out")
 	}
 	for i, id := range a.Approvers {
 		if !a.Everyone && !slices.Contains(a.People, id) {
@@ -72,6 +74,15 @@ var (
 	errEmpty = errors.New("empty")
 	errStar  = errors.New("* is not an id; write everyone: true to let everybody talk to the bot")
 )
+
+// CheckID refuses what cannot be a stable id. What ids look like on a network says check, or nil
+// where anything goes.
+func CheckID(id string, check func(id string) error) error {
+	if err := checkStable(id); err != nil || check == nil {
+		return err
+	}
+	return check(id)
+}
 
 func checkStable(id string) error {
 	switch {

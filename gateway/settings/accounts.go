@@ -132,7 +132,7 @@ func (c Config) ActivityByChannel() map[string]activity.Config {
 }
 
 // validate checks what holds for an account of any network.
-func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
+func (a Account) validate(agents map[string]AgentConfig, limits policy.Limits, ps *problems.List) {
 	if !instanceName.MatchString(a.Name) {
 		ps.Add(a.Path, "an instance name is %s", instanceName)
 	}
@@ -140,6 +140,9 @@ func (a Account) validate(agents map[string]AgentConfig, ps *problems.List) {
 		ps.Add(a.Path+".agent", "no agent %q; %s", a.Agent, have(agents))
 	}
 	ps.Check(a.Path+".access", a.Access.Validate(a.Person, a.Group))
+	if a.Access.Pairing && limits.Strangers < 1 {
+		ps.Add(a.Path+".access.pairing", "limits.strangers_per_hour is %d, so strangers are not answered and nobody is given a code", limits.Strangers)
+	}
 	_, err := budgets.Parse(a.BudgetPerDay)
 	ps.Check(a.Path+".budget_per_day", err)
 	ps.Check(a.Path, a.Waiting.Validate())
@@ -158,7 +161,7 @@ func (c Config) validateChannels(ps *problems.List) {
 			ps.Add(a.Path, "the instance name is that of %s already: names are unique over all networks", other)
 		}
 		named[a.Name] = a.Path
-		a.validate(c.Agents, ps)
+		a.validate(c.Agents, c.Limits, ps)
 	}
 	var hooked []string
 	for _, n := range c.Channels.Networks() {

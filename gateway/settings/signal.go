@@ -118,6 +118,9 @@ func (s SignalConfig) Validate(c Config, name string) error {
 	ps.Check("trust_new_identities", signal.CheckTrust(s.TrustNewIdentities))
 	ps.Check("group_context", checkGroupContext(s.GroupContext, s.Access))
 	if s.NoteToSelf {
+		if s.Access.Pairing {
+			ps.Add("access.pairing", "with note_to_self nothing is read but notes to oneself, so no stranger is given a code")
+		}
 		if !s.Access.Everyone && !slices.Contains(s.Access.People, s.Account) && !slices.Contains(s.Access.People, s.ACI) {
 			ps.Add("note_to_self", "the account is not listed in access.people: list it, since a note to self needs access like any message")
 		}

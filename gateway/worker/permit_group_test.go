@@ -71,12 +71,12 @@ func (r *fixture) wantGroupAnswer(want string) {
 func authorized(member func() bool) func(*worker.Settings) {
 	return func(s *worker.Settings) {
 		s.Access = map[string]policy.Access{"tg": {People: []string{"1", "+2"}, Approvers: []string{"1"}}}
-		s.Authorize = func(m channels.Message, _ ...string) policy.Verdict {
+		s.Authorize = func(_ context.Context, m channels.Message, _ ...string) (policy.Verdict, error) {
 			now := policy.Access{People: []string{"1"}}
 			if member() {
 				now.People = append(now.People, "+2")
 			}
-			return now.AuthorizePerson(m.Sender)
+			return now.AuthorizePerson(m.Sender, m.Address.Kind, policy.NoRuling), nil
 		}
 	}
 }

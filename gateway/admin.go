@@ -29,7 +29,7 @@ func (g *Gateway) AdminSocket() string {
 // openAdmin binds the operator's socket.
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	return admin.New(ctx, admin.Options{
-		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in,
+		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, People: g.people, Accounts: g.accountAccess,
 		Record: g.recordingSource(opened.store, opened.log).Write,
 		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
 			return g.restore(ctx, opened.store, r, token)
@@ -53,6 +53,15 @@ func (g *Gateway) totalBudgets() []admin.Budget {
 		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: e.limits.ChannelScope(a.Name)})
 	}
 	return total
+}
+
+// accountAccess returns who may talk to each bot account, as configured.
+func (g *Gateway) accountAccess() map[string]admin.Account {
+	all := map[string]admin.Account{}
+	for _, a := range g.present().cfg.Accounts() {
+		all[a.Name] = admin.Account{Access: a.Access, CheckPerson: a.Person}
+	}
+	return all
 }
 
 // linkedAccounts returns those of this process's accounts that are looked after through it, by

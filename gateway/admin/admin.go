@@ -23,6 +23,7 @@ import (
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/listeners"
+	"parley/gateway/people"
 	"parley/gateway/schedule"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -58,6 +59,8 @@ type Options struct {
 	Store    Store
 	Log      Log
 	Intake   Intake
+	People   *people.Book
+	Accounts func() map[string]Account // as configured at present, by channel instance
 	// Ready reports whether the gateway takes part in the work, and what each
 	// thing that this depends on says: "ok" or what is wrong.
 	Ready     func(ctx context.Context) (ready bool, report map[string]string)

@@ -1,0 +1,317 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/gateway/people"
+	"parley/gateway/policy"
+	"parley/gateway/records"
+)
+
+// Account is what is configured of who may talk to a bot account.
+type Account struct {
+	Access policy.Access
+	// CheckPerson reports whether an id can be a person's on the network; nil: any can.
+	CheckPerson func(id string) error
+}
+
+// Source is what says that somebody may talk to the bot, or may not.
+type Source string
+
+// Sources.
+const (
+	FromConfiguration Source = "configuration"
+	FromRecord        Source = "record" // made by a command, or by a code
+)
+
+// AccessEntry is what one source says of somebody on one bot account.
+type AccessEntry struct {
+	Channel string        `json:"channel"`
+	Person  string        `json:"person,omitempty"` // the network's stable id; empty: everybody
+	Alias   string        `json:"alias,omitempty"`  // another id of theirs
+	Ruling  policy.Ruling `json:"ruling"`           // allowed or denied
+	Source  Source        `json:"source"`
+	// Overruled: they are denied by a record, so that what the configuration says does not hold.
+	Overruled bool      `json:"overruled,omitempty"`
+	Approver  bool      `json:"approver,omitempty"`
+	By        string    `json:"by,omitempty"`   // who decided, as others know them
+	Code      string    `json:"code,omitempty"` // by which they had asked
+	At        time.Time `json:"at,omitzero"`
+}
+
+// AccessPage is everybody who is named, by channel and id.
+type AccessPage struct {
+	Now      time.Time     `json:"now"`
+	Channels []string      `json:"channels"` // all bot accounts
+	Entries  []AccessEntry `json:"entries"`
+	// Problem names records that cannot be read, whose people are shut out.
+	Problem string `json:"problem,omitempty"`
+}
+
+// PairingRequest is a stranger who was given a code.
+type PairingRequest struct {
+	Channel string    `json:"channel"`
+	Person  string    `json:"person"` // the network's stable id
+	Code    string    `json:"code"`
+	At      time.Time `json:"at"`
+	Expires time.Time `json:"expires"`
+}
+
+// PairingPage is all codes that wait, oldest first.
+type PairingPage struct {
+	Now      time.Time        `json:"now"`
+	Requests []PairingRequest `json:"requests"`
+	Problem  string           `json:"problem,omitempty"`
+}
+
+// RevokedPairing is what was taken back from whom.
+type RevokedPairing struct {
+	Channel string `json:"channel"`
+	Person  string `json:"person"`
+	Code    bool   `json:"code"`    // they had a code, which holds no more
+	Allowed bool   `json:"allowed"` // they were let in, and are not any more
+}
+
+// passUnreadable returns err, unless it is of records that cannot be read: those are named for the
+// operator.
+func passUnreadable(err error) (problem string, _ error) {
+	if errors.Is(err, records.ErrUnreadable) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+func (s *Server) access(r *http.Request) (any, error) {
+	decided, err := s.o.People.Decisions(r.Context(), "")
+	page := AccessPage{Now: s.o.Now().UTC(), Channels: []string{}, Entries: []AccessEntry{}}
+	if page.Problem, err = passUnreadable(err); err != nil {
+		return nil, err
+	}
+	denied := map[[2]string]bool{}
+	for _, p := range decided {
+		if p.Ruling == policy.ShutOut {
+			denied[[2]string{p.Channel, p.ID}], denied[[2]string{p.Channel, p.Alias}] = true, true
+		}
+	}
+	accounts := s.o.Accounts()
+	for _, name := range slices.Sorted(maps.Keys(accounts)) {
+		page.Channels = append(page.Channels, name)
+		a := accounts[name].Access
+		listed := a.People
+		if a.Everyone {
+			listed = append([]string{""}, listed...)
+		}
+		for _, id := range listed {
+			page.Entries = append(page.Entries, AccessEntry{
+				Channel: name, Person: id, Ruling: policy.LetIn, Source: FromConfiguration,
+				Overruled: id != "" && denied[[2]string{name, id}], Approver: slices.Contains(a.Approvers, id),
+			})
+		}
+	}
+	for _, p := range decided {
+		page.Entries = append(page.Entries, describePerson(p))
+	}
+	slices.SortStableFunc(page.Entries, func(a, b AccessEntry) int {
+		return strings.Compare(a.Channel+"\x00"+a.Person, b.Channel+"\x00"+b.Person)
+	})
+	return page, nil
+}
+
+func describePerson(p people.Person) AccessEntry {
+	return AccessEntry{Channel: p.Channel, Person: p.ID, Alias: p.Alias, Ruling: p.Ruling, Source: FromRecord, By: p.By.String(), Code: p.By.Code, At: p.At}
+}
+
+// findPerson returns whom a question is about, and what is configured of their channel.
+func (s *Server) findPerson(r *http.Request) (channel, id string, a Account, err error) {
+	channel, id = r.URL.Query().Get("channel"), r.URL.Query().Get("person")
+	accounts := s.o.Accounts()
+	a, ok := accounts[channel]
+	if !ok {
+		return channel, id, a, newError(NotFound, "no bot account %q in the configuration; there are: %s", channel, strings.Join(slices.Sorted(maps.Keys(accounts)), ", "))
+	}
+	err = errors.Join(people.CheckID(id), policy.CheckID(id, a.CheckPerson))
+	if err != nil {
+		return channel, id, a, newError(Invalid, "the id of a person on %s: %v", channel, err)
+	}
+	return channel, id, a, nil
+}
+
+func (s *Server) allowPerson(r *http.Request) (any, error) {
+	channel, id, a, err := s.findPerson(r)
+	if err != nil {
+		return nil, err
+	}
+	if a.Access.Everyone || slices.Contains(a.Access.People, id) { // the configuration is enough
+		was, err := s.o.People.Forget(r.Context(), channel, id, policy.ShutOut)
+		if err != nil {
+			return nil, describeDecisionError(err)
+		}
+		if was {
+			s.logDecision(r, "person who was shut out is allowed again by the operator", channel, id)
+		}
+		return AccessEntry{Channel: channel, Person: id, Ruling: policy.LetIn, Source: FromConfiguration}, nil
+	}
+	p, err := s.o.People.Allow(r.Context(), channel, id, people.By{})
+	if err != nil {
+		return nil, describeDecisionError(err)
+	}
+	s.logDecision(r, "person let in by the operator", channel, id)
+	return describePerson(p), nil
+}
+
+func (s *Server) denyPerson(r *http.Request) (any, error) {
+	channel, id, _, err := s.findPerson(r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.o.People.Deny(r.Context(), channel, id, people.By{})
+	if err != nil {
+		return nil, describeDecisionError(err)
+	}
+	s.logDecision(r, "person shut out by the operator", channel, id)
+	return describePerson(p), nil
+}
+
+func (s *Server) logDecision(r *http.Request, event, channel, id string) {
+	s.o.Logger.Info(event, "channel", channel, "person", id, "uid", r.Context().Value(uidKey{}))
+}
+
+// describeDecisionError says what an operator can do about err.
+func describeDecisionError(err error) error {
+	switch {
+	case errors.Is(err, people.ErrNoCode):
+		return newError(NotFound, "no such code waits: it was used or withdrawn, has expired, or was mistyped; see parley pair ls")
+	case errors.Is(err, people.ErrShutOut):
+		return newError(Refused, "the person of that code is shut out, see parley access ls; parley access allow lets them in")
+	case errors.Is(err, people.ErrChanged):
+		return newError(Refused, "%v: look with parley access ls, and do it again if it is still to be done", err)
+	}
+	return err
+}
+
+func (s *Server) pairing(r *http.Request) (any, error) {
+	asking, err := s.o.People.Requests(r.Context(), "")
+	page := PairingPage{Now: s.o.Now().UTC(), Requests: []PairingRequest{}}
+	if page.Problem, err = passUnreadable(err); err != nil {
+		return nil, err
+	}
+	for _, q := range asking {
+		page.Requests = append(page.Requests, PairingRequest{Channel: q.Channel, Person: q.ID, Code: q.Code, At: q.At, Expires: q.Expires})
+	}
+	slices.SortStableFunc(page.Requests, func(a, b PairingRequest) int { return a.At.Compare(b.At) })
+	return page, nil
+}
+
+func (s *Server) approvePairing(r *http.Request) (any, error) {
+	code := people.ReadCode(r.URL.Query().Get("code"))
+	if code == "" {
+		return nil, newError(Invalid, "a code has %d letters and digits", people.CodeLength)
+	}
+	p, err := s.o.People.Approve(r.Context(), "", code, people.By{}, "")
+	if err != nil {
+		return nil, describeDecisionError(err)
+	}
+	s.logDecision(r, "person let in by the operator, by their code", p.Channel, p.ID)
+	return describePerson(p), nil
+}
+
+// revokePairing takes back what a code has given or can give: the code, and that its person was
+// let in.
+func (s *Server) revokePairing(r *http.Request) (any, error) {
+	ctx, id, channel := r.Context(), r.URL.Query().Get("id"), r.URL.Query().Get("channel")
+	asking, err := s.o.People.Requests(ctx, channel)
+	if _, err = passUnreadable(err); err != nil {
+		return nil, err
+	}
+	decided, err := s.o.People.Decisions(ctx, channel)
+	if _, err = passUnreadable(err); err != nil {
+		return nil, err
+	}
+	asking = slices.DeleteFunc(asking, func(q people.Request) bool { return q.ID != id && q.Alias != id && q.Code != people.ReadCode(id) })
+	decided = slices.DeleteFunc(decided, func(p people.Person) bool { return p.ID != id && p.Alias != id || p.Ruling != policy.LetIn })
+	found := map[RevokedPairing]bool{}
+	for _, q := range asking {
+		found[RevokedPairing{Channel: q.Channel, Person: q.ID}] = true
+	}
+	for _, p := range decided {
+		found[RevokedPairing{Channel: p.Channel, Person: p.ID}] = true
+	}
+	switch {
+	case id == "" || len(found) == 0:
+		return nil, newError(NotFound, "nobody of the id or the code %.40q has a code or was let in; see parley pair ls and parley access ls", id)
+	case len(found) > 1:
+		return nil, newError(Ambiguous, "%.40q is somebody on several bot accounts; name one with --channel", id)
+	}
+	var done RevokedPairing
+	for _, q := range asking {
+		if err := s.o.People.Withdraw(ctx, q); err != nil {
+			return nil, err
+		}
+		done = RevokedPairing{Channel: q.Channel, Person: q.ID, Code: true}
+	}
+	for _, p := range decided {
+		was, err := s.o.People.Forget(ctx, p.Channel, p.ID, policy.LetIn)
+		if err != nil {
+			return nil, describeDecisionError(err)
+		}
+		done.Channel, done.Person, done.Allowed = p.Channel, p.ID, was
+	}
+	s.logDecision(r, "pairing revoked by the operator", done.Channel, done.Person)
+	return done, nil
+}
+
+// Access returns who may talk to the bot and who may not, as the configuration says and as was
+// decided since.
+func (c *Client) Access(ctx context.Context) (page AccessPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/access", nil, &page)
+	return page, err
+}
+
+// SetAccess lets somebody in on a channel, in direct messages, or shuts them out. It holds from
+// their next message on.
+func (c *Client) SetAccess(ctx context.Context, channel, person string, allow bool) (e AccessEntry, err error) {
+	path := "/v1/access/deny"
+	if allow {
+		path = "/v1/access/allow"
+	}
+	err = c.request(ctx, http.MethodPost, path, url.Values{"channel": {channel}, "person": {person}}, &e)
+	return e, err
+}
+
+// Pairing returns the codes that wait, oldest first.
+func (c *Client) Pairing(ctx context.Context) (page PairingPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/pairing", nil, &page)
+	return page, err
+}
+
+// ApprovePairing lets in who was given that code.
+func (c *Client) ApprovePairing(ctx context.Context, code string) (e AccessEntry, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/pairing/approve", url.Values{"code": {code}}, &e)
+	return e, err
+}
+
+// RevokePairing takes back the code of somebody, named by it or by their id, and that they were let
+// in; channel is needed where the id is somebody's on several.
+func (c *Client) RevokePairing(ctx context.Context, id, channel string) (done RevokedPairing, err error) {
+	ask := channelQuery(channel)
+	ask.Set("id", id)
+	err = c.request(ctx, http.MethodPost, "/v1/pairing/revoke", ask, &done)
+	return done, err
+}
+
+// String describes what was taken back.
+func (p RevokedPairing) String() string {
+	switch {
+	case p.Allowed:
+		return fmt.Sprintf("%s on %s was let in, and is not any more", p.Person, p.Channel)
+	}
+	return fmt.Sprintf("the code of %s on %s holds no more", p.Person, p.Channel)
+}

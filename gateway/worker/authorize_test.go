@@ -3,10 +3,12 @@ package worker_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"parley/channels"
 	"parley/gateway/intake"
 	"parley/gateway/outcomes"
+	"parley/gateway/people"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
@@ -57,6 +59,41 @@ func TestWhoWasTakenOffTheListIsNotAnsweredAnyMore(t *testing.T) {
 		if n := r.counted("dead attempts"); n != 0 {
 			t.Errorf("%d messages went to the dead letters", n)
 		}
+	})
+}
+
+// (security 2, revocation lag) Who is shut out while their messages wait is not answered with them, and
+// neither can they permit anything; whom that leaves alone is answered.
+func TestWhoIsShutOutWhileTheyWaitIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		book := &people.Book{Store: r.store, Now: time.Now}
+		sources := map[string]intake.Source{"tg": {Access: policy.Access{People: []string{"1"}}}}
+		p := r.start("a", grace(0), waits(policy.Waiting{WhileBusy: policy.Queue}), func(o *worker.Options) {
+			o.Settings.Ruling = book.Ruling
+			o.Settings.Authorize = func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
+				return intake.Reauthorize(ctx, book, sources, m, chat...)
+			}
+		})
+		if _, err := book.Allow(t.Context(), "tg", "2", people.By{}); err != nil {
+			t.Fatal(err)
+		}
+		r.say(2, "hello")
+		r.wantAnswers(2, "re: hello")
+		r.say(1, "wait x")
+		r.atGate("x")
+		r.say(1, "and this")
+		r.queued(1, 1)
+		if _, err := book.Deny(t.Context(), "tg", "1", people.By{}); err != nil {
+			t.Fatal(err)
+		}
+		r.open("x")
+		r.wantAnswers(1, "re: wait x")
+		r.idle()
+		if n := r.counted("ignored " + outcomes.NotAllowed); n != 1 {
+			t.Errorf("%d messages were counted as refused, not 1", n)
+		}
+		p.end(t)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/channels"
 	"parley/gateway/approvals"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
@@ -279,22 +280,27 @@ func TestOnlyApproversDecide(t *testing.T) {
 // Who may not decide any more when the call is to run has permitted nothing.
 func TestAPermissionEndsWithTheRightToGiveIt(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 12; n++ {
+	shutOut := func(context.Context, string, channels.Sender) (policy.Ruling, error) { return policy.ShutOut, nil }
+	for n := 1; n <= 24; n++ { // each operation in two ways
 		inFakeTime(t, func(t *testing.T, r *fixture) {
 			w := r.start("w1", asking(t, guarded{noted{r}, new(""), "", "tool"}))
 			r.say(1, "tool x")
 			code := r.question()
 			r.idle()
-			w.store.set(func(f *faults) { f.ops, f.deadAt = 0, n })
+			w.store.set(func(f *faults) { f.ops, f.deadAt = 0, (n+1)/2 })
 			r.say(1, "/approve "+code)
 			synctest.Wait()
 			w.die()
 			r.start("w2", asking(t, guarded{noted{r}, new(""), "", "tool of w2"}, func(s *worker.Settings) {
+				if n%2 == 0 {
+					s.Ruling = shutOut
+					return
+				}
 				s.Access = map[string]policy.Access{"tg": {People: []string{"1", "2"}, Approvers: []string{"2"}}}
 			}))
 			r.idle()
 			if r.counted("tool of w2") > 0 {
-				t.Errorf("died at operation %d: it ran; told %q", n, r.answers(1))
+				t.Errorf("died at operation %d: it ran; told %q", (n+1)/2, r.answers(1))
 			}
 		})
 	}

@@ -13,6 +13,20 @@ import (
 
 var codeInLine = regexp.MustCompile(`give them this code, within 24 hours: ([0-9A-HJKMNP-TV-Z]{8})$`)
 
+// awaitCode returns the first code that the bot gives to anybody, other than that one.
+func awaitCode(t *testing.T, tg *telegram.Server, other string) (code string) {
+	t.Helper()
+	await(t, tg, "a code", func(b telegram.Book) bool {
+		for _, m := range b.Messages {
+			if found := codeInLine.FindStringSubmatch(m.Text()); found != nil && found[1] != other {
+				code = found[1]
+			}
+		}
+		return code != ""
+	})
+	return code
+}
+
 // (security 5.1, firstday A2) A stranger gets a code, by which the operator lets them in; who is shut
 // out is not answered any more, listed or not, also after a restart; and the configuration is
 // only read. (docs/decisions/0084)
@@ -45,15 +59,7 @@ func TestPeopleAreLetInAndShutOut(t *testing.T) {
 	}
 
 	benSays("let me in")
-	code := ""
-	await(t, tg, "the code", func(b telegram.Book) bool {
-		for _, m := range b.Messages {
-			if found := codeInLine.FindStringSubmatch(m.Text()); found != nil {
-				code = found[1]
-			}
-		}
-		return code != ""
-	})
+	code := awaitCode(t, tg, "")
 	golden(t, "pair ls", saidOf(t, "pair", "ls", "-c", config), strings.NewReplacer("CODECODE", code, "THEN", "TIME").Replace(`
 CODE      CHANNEL  PERSON  ASKED                    EXPIRES
 CODECODE  tg       1002    TIME  THEN
@@ -81,6 +87,15 @@ CODECODE  tg       1002    TIME  THEN
 		t.Errorf("approved again: %d, %s", status, said)
 	}
 
+	// An approver does so in the chat.
+	cem := telegram.Person{ID: 1003, FirstName: "Cem"}
+	if _, err := tg.Say(telegram.PrivateChat(cem), cem, "and me", telegram.SayOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second := awaitCode(t, tg, code)
+	say(t, tg, "/pair "+second)
+	await(t, tg, "that Cem is let in", answer("Done: I answer 1003 in direct messages from now on."))
+
 	for _, who := range []string{"1001", "1002"} {
 		if out := saidOf(t, "access", "deny", "tg", who, "-c", config); out != who+" is shut out of tg\n" {
 			t.Errorf("deny: %q", out)
@@ -93,11 +108,12 @@ CODECODE  tg       1002    TIME  THEN
 		t.Fatalf("it ended with %d", status)
 	}
 	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "gateway started")
-	golden(t, "access ls", saidOf(t, "access", "ls", "-c", config), `
-CHANNEL  PERSON  ACCESS              SOURCE         BY            CODE  SINCE
+	golden(t, "access ls", strings.Replace(saidOf(t, "access", "ls", "-c", config), second, "CODECODE", 1), `
+CHANNEL  PERSON  ACCESS              SOURCE         BY            CODE      SINCE
 tg       1001    allowed, overruled  configuration
-tg       1001    denied              record         the operator        TIME
-tg       1002    denied              record         the operator        TIME
+tg       1001    denied              record         the operator            TIME
+tg       1002    denied              record         the operator            TIME
+tg       1003    allowed             record         Ann           CODECODE  TIME
 `)
 	if out := saidOf(t, "access", "allow", "tg", "1001", "-c", config); out != "1001 may talk to tg, as the configuration says\n" {
 		t.Errorf("allow who is listed: %q", out)
@@ -115,7 +131,7 @@ tg       1002    denied              record         the operator        TIME
 			t.Errorf("%s is answered", unanswered)
 		}
 	}
-	if out := saidOf(t, "access", "ls", "--json", "-c", config); strings.Count(out, `"source": "record"`) != 0 || !strings.Contains(out, `"source": "configuration"`) {
+	if out := saidOf(t, "access", "ls", "--json", "-c", config); strings.Count(out, `"source": "record"`) != 1 || !strings.Contains(out, `"source": "configuration"`) {
 		t.Errorf("in the end: %s", out)
 	}
 	if now, err := os.ReadFile(config); err != nil || string(now) != string(text) {

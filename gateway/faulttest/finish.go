@@ -98,6 +98,7 @@ type leakCheck struct{ *Run }
 // hold as much.
 func (r leakCheck) findLeaks() []Violation {
 	r.t.Helper()
+	r.awaitDelivered()
 	var found Report
 	for i := range r.slots {
 		now, ok := r.awaitRest(i, func(now holdings) bool { return now.isWithin(r.fresh) })
@@ -112,6 +113,18 @@ func (r leakCheck) findLeaks() []Violation {
 		}
 	}
 	return found.Violations
+}
+
+// awaitDelivered waits until no answer is on its way, as one is whose send is put off: to cut
+// its connection would be a fault that the judge does not know. What stays there the judge
+// tells.
+func (r leakCheck) awaitDelivered() {
+	ctx, cancel := context.WithTimeout(r.t.Context(), Patience/4)
+	defer cancel()
+	r.WaitUntil(ctx, func() bool {
+		st, err := r.Admin().Status(ctx)
+		return err == nil && st.Outbox.Pending == 0
+	})
 }
 
 // isWithin reports whether it is no more than a process at rest may hold.

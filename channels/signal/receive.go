@@ -65,12 +65,13 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 			Common: c.o.Common, Network: Network, Peer: "signal-cli", Identity: c.identity,
 		}),
 	}
+	// It is let go of after all that runs beside has ended: a late call would make another.
+	defer c.holdConnection()()
 	inner, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer stop()
 	beside.Go(func() { r.sendReceipts(inner) })
-	defer c.holdConnection()()
 	if c.daemon == nil {
 		defer r.MarkDisconnected()
 		return r.runAttached(inner, &beside)

@@ -31,7 +31,7 @@ type finishedCall struct {
 	kind    tools.Kind    // of its error; "": the tool does not know
 	done    *tools.Result // set by a tool that ends the turn
 	halt    bool          // a person said no: the turn ends
-	told    string        // with halt: what the person is told
+	told    string        // what the person reads when halt ends the turn; empty: the words of the loop
 }
 
 // setKind notes what the tool knows of its error, for when the same call is made again.

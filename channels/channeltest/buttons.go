@@ -17,8 +17,9 @@ type ButtonHarness interface {
 	PressButton(t testing.TB, messageID, says string)
 }
 
-// testButtons: what is pressed comes as what the button says, from whoever pressed it, also
-// under a message that was edited; an edit without choices takes the buttons away.
+// testButtons checks that a press comes in as an event with the button's text and the sender who
+// pressed it, also under a message that was edited, and that an edit without choices takes the
+// buttons away.
 func testButtons(t *testing.T, rig Harness) {
 	h, ok := rig.(ButtonHarness)
 	if !ok {

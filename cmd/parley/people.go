@@ -105,7 +105,7 @@ func setAccessCommand(p program, allow bool, use, short, long string) *cobra.Com
 	})
 }
 
-// printAccess prints what holds of somebody now.
+// printAccess prints whether a person may talk to the bot now, and which decision says so.
 func printAccess(o *operator, e admin.AccessEntry) error {
 	if o.json {
 		return o.printJSON(e)

@@ -16,7 +16,8 @@ import (
 	"parley/sessions"
 )
 
-// Approval is a call of a tool that needs somebody's permission. What would run is not in it.
+// Approval describes a call of a tool that needs permission. [ApprovalDetail] also has the text
+// of what would run.
 type Approval struct {
 	ID      string                `json:"id"`
 	Code    string                `json:"code"` // by which people name it in their chat
@@ -41,7 +42,7 @@ const (
 	ApprovalGiven     ApprovalState = "approved"
 	ApprovalRefused   ApprovalState = "denied"
 	ApprovalUsed      ApprovalState = "used"      // the call was begun
-	ApprovalWithdrawn ApprovalState = "withdrawn" // by somebody who said stop
+	ApprovalWithdrawn ApprovalState = "withdrawn" // somebody used /stop
 	ApprovalExpired   ApprovalState = "expired"
 )
 
@@ -139,7 +140,8 @@ func (s *Server) approve(r *http.Request) (any, error) { return s.decide(r, true
 func (s *Server) deny(r *http.Request) (any, error)    { return s.decide(r, false) }
 
 // decide writes the operator's decision, and then has its conversation take it up, as a command
-// of whoever asked. If that fails, deciding so once more does it again.
+// of whoever asked. If queueing the command fails, the operator repeats the same decision, and it
+// is queued again.
 func (s *Server) decide(r *http.Request, yes bool) (any, error) {
 	ctx, now := r.Context(), s.o.Now()
 	a, err := s.findApproval(r)

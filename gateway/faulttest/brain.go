@@ -15,16 +15,18 @@ import (
 // end is the last word of every whole answer.
 const end = "fin"
 
-// effects is the file that the load's tools write. Its last line is mark; each
-// call puts its name before it, so a call that ran twice shows twice.
+// effects is the file that the load's tools write, and trusted the one for which a person
+// must be asked. Their last line is mark; each call puts its name before it, so a call that
+// ran twice shows twice.
 const (
 	effects = "effects.txt"
+	trusted = ".editorconfig"
 	mark    = "END"
 )
 
 var (
 	canaryIn   = regexp.MustCompile(`canary[0-9a-f]{12}`)
-	questionIn = regexp.MustCompile(`question m(\d+)x(\d+) (canary[0-9a-f]{12})(?: tools(\d))?( first)?( spawn)?( audit)?`)
+	questionIn = regexp.MustCompile(`question m(\d+)x(\d+) (canary[0-9a-f]{12})(?: tools(\d))?( first)?( spawn)?( asks| refused)?( audit)?`)
 	partIn     = regexp.MustCompile(`part m(\d+)x(\d+) (canary[0-9a-f]{12}) depth(\d)`)
 	answerIn   = regexp.MustCompile(`answer m(\d+)x(\d+) (canary[0-9a-f]{12})`)
 )
@@ -36,6 +38,9 @@ func (l *Workload) Brain(_ context.Context, p *model.Prompt) model.Answer {
 	text := p.LastText()
 	if isSummaryRequest(text) {
 		return l.summary(p)
+	}
+	if isTitleRequest(p.System) {
+		return model.Reply(model.Say("Talk about a word"))
 	}
 	done := countCallsSince(p)
 	a := l.answer(text, done, p)
@@ -57,6 +62,9 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 		}
 		return model.Reply(model.Say(fmt.Sprintf("the part of m%sx%s %s is done", m[1], m[2], m[3])))
 	}
+	if isDecision(text) {
+		return l.answerPermitted(p)
+	}
 	m := lastMatch(questionIn, text)
 	if m == nil {
 		return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "the load has no such question: " + text}}
@@ -65,14 +73,21 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 	tools, _ := strconv.Atoi(m[4])
 	switch {
 	case done < tools:
-		return model.Reply(writeCall(fmt.Sprintf("%sc%d", tag, done), m[5] != "" && done == 0))
+		return model.Reply(writeCall(effects, fmt.Sprintf("%sc%d", tag, done), m[5] != "" && done == 0))
 	case m[6] != "" && done == 0:
 		return model.Reply(spawnCall(m[1], m[2], m[3], 1))
 	case m[7] != "" && done == 0:
-		return model.Reply(model.Use("read_file", map[string]any{"path": effects}))
+		return model.Reply(writeCall(trusted, tag+"c0", m[5] != ""))
+	case m[8] != "" && done == 0:
+		return model.Reply(model.Use("read_file", map[string]any{"path": effects}), model.Use("read_file", map[string]any{"path": trusted}))
 	}
-	said := []string{"answer", tag, m[3]}
-	if m[7] != "" {
+	return l.whole(tag, m[3], m[8] != "", p)
+}
+
+// whole is a whole answer, which tells what the files hold where an audit is asked for.
+func (l *Workload) whole(tag, canary string, audit bool, p *model.Prompt) model.Answer {
+	said := []string{"answer", tag, canary}
+	if audit {
 		for _, r := range p.Answering() {
 			said = append(append(said, "effects"), callIn.FindAllString(r.Text, -1)...)
 		}
@@ -87,6 +102,11 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 const summaryRequest = "Provide a detailed but concise summary of our conversation above."
 
 func isSummaryRequest(text string) bool { return strings.HasPrefix(text, summaryRequest) }
+
+// titleRequest begins the instruction by which a title is asked for.
+const titleRequest = "You name conversations."
+
+func isTitleRequest(system string) bool { return strings.HasPrefix(system, titleRequest) }
 
 // summary is what the model notes of a conversation: that it was this one.
 func (l *Workload) summary(p *model.Prompt) model.Answer {
@@ -104,7 +124,7 @@ func (l *Workload) summary(p *model.Prompt) model.Answer {
 // of one, or a part with the gateway's words behind it about why there is no more.
 func isNotice(text string) bool {
 	text = strings.TrimPrefix(text, repeatMark)
-	return text != "" && !strings.HasPrefix(text, "answer") || unfinished.MatchString(text)
+	return text != "" && !strings.HasPrefix(text, "answer") && !asksPermission(text) || unfinished.MatchString(text)
 }
 
 // unfinished finds the reason behind an answer that did not come to its end.
@@ -119,11 +139,11 @@ const repeatMark = "(This may be a repeat.)\n\n"
 // callIn finds the names that calls leave in the file.
 var callIn = regexp.MustCompile(`m\d+x\d+c\d`)
 
-func writeCall(name string, first bool) model.Block {
+func writeCall(path, name string, first bool) model.Block {
 	if first {
-		return model.Use("write_file", map[string]any{"path": effects, "content": name + "\n" + mark + "\n"})
+		return model.Use("write_file", map[string]any{"path": path, "content": name + "\n" + mark + "\n"})
 	}
-	return model.Use("edit_file", map[string]any{"path": effects, "old_text": mark, "new_text": name + "\n" + mark})
+	return model.Use("edit_file", map[string]any{"path": path, "old_text": mark, "new_text": name + "\n" + mark})
 }
 
 func spawnCall(conversation, number, canary string, depth int) model.Block {

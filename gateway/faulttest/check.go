@@ -27,6 +27,7 @@ func Check(l *Workload, b Evidence) *Report {
 		}
 	}
 	r.checkAnswers(l, b)
+	r.checkQuestions(b)
 	r.measurePauses(b)
 	r.checkStrays(l, b)
 	seen := r.checkRequests(b)
@@ -100,6 +101,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 		}
 		of := answerIn.FindStringSubmatch(m.Text())
 		switch {
+		case asksPermission(m.Text()):
 		case of == nil && isNotice(m.Text()) || unfinished.MatchString(m.Text()):
 			if tag := asked[[2]int64{m.ChatID, m.ReplyTo}]; tag != "" {
 				told[tag] = true
@@ -125,8 +127,15 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 		for _, q := range c.Questions {
 			all := answers[q.Tag()]
 			switch {
+			case len(all) > 0 && q.Refused:
+				r.add(Effect, "%s was answered as if its call had been permitted", q.Tag())
 			case len(all) > 0:
 				r.Answered++
+			case q.Refused && (told[q.Tag()] || loose[c.Chat.ID] > 0):
+				if !told[q.Tag()] {
+					loose[c.Chat.ID]--
+				}
+				r.Refused++
 			case told[q.Tag()]:
 				r.Told++
 			case loose[c.Chat.ID] > 0:
@@ -242,9 +251,15 @@ func (r *Report) checkEffects(l *Workload, b Evidence, seen map[string]conversat
 		if text == "" {
 			continue // that is lost, or told
 		}
-		count := map[string]int{}
+		count, refused := map[string]int{}, map[string]bool{}
+		for _, q := range c.Questions {
+			refused[q.Tag()+"c0"] = q.Refused
+		}
 		for _, name := range callIn.FindAllString(text, -1) {
 			count[name]++
+			if refused[name] {
+				r.add(Effect, "the call %s ran, and was refused", name)
+			}
 			if !strings.HasPrefix(name, fmt.Sprintf("m%dx", i)) {
 				r.add(Stray, "the file of conversation %d holds the call %s of another", i, name)
 			}

@@ -48,6 +48,9 @@ func newCalls(b Evidence) *calls {
 	}
 	c.answered, c.perhaps = finalAnswers(b, c.done)
 	for _, q := range b.Requests {
+		if asksTitle(q) { // beside what the conversation does
+			continue
+		}
 		one := call{step: step{clients[q.ID], q.At}, canary: string(canaryIn.Find(q.Body))}
 		if !asksSummary(q) {
 			one.question = questionOf(q.Body)
@@ -143,6 +146,9 @@ func keepEarliest[K comparable](m map[K]time.Time, k K, at time.Time) {
 // asksSummary reports whether a request is for a summary, and not about the newest question
 // that it holds.
 func asksSummary(q model.Recorded) bool { return bytes.Contains(q.Body, []byte(summaryRequest)) }
+
+// asksTitle reports whether a request is for a title.
+func asksTitle(q model.Recorded) bool { return bytes.Contains(q.Body, []byte(titleRequest)) }
 
 // questionOf returns the question that a request is about: the newest one.
 func questionOf(body []byte) (tag string) {

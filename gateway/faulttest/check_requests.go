@@ -63,12 +63,12 @@ func (r *Report) checkRequests(b Evidence) map[string]conversation {
 	seen := map[string]conversation{}
 	for _, q := range b.Requests {
 		canary := r.checkRequest(q, seen)
-		if canary != "" {
+		if canary != "" && !asksTitle(q) {
 			started[canary] = append(started[canary], q.At)
 		}
 		switch e := entries[q.ID]; e.Outcome {
 		case model.Complete:
-			if canary == "" { // not of the load
+			if canary == "" || asksTitle(q) { // not of the load, or not of its turns
 				break
 			}
 			if asksSummary(q) {
@@ -92,6 +92,7 @@ func (r *Report) checkRequests(b Evidence) map[string]conversation {
 			}
 		}
 	}
+	r.checkTitles(b)
 	r.measureResumption(b.Faults, started, cut)
 	for _, c := range seen {
 		r.Unknown += len(c.unknown)
@@ -170,7 +171,7 @@ func (r *Report) checkPairs(id string, i int, bs []block, open map[string]string
 			}
 			delete(open, b.ToolUseID)
 			switch {
-			case name == "":
+			case name == "" || strings.Contains(string(b.Content), waitsForPermission):
 			case !b.IsError:
 				c.done[name] = true
 			case strings.Contains(string(b.Content), "interrupted, outcome unknown"):

@@ -10,6 +10,7 @@ import (
 
 	tg "parley/channels/telegram"
 	"parley/costs"
+	"parley/gateway/approvals"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -236,6 +237,48 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 		"a second answer because Telegram's answer was lost": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages[0].Unconfirmed = true
 			b.repeat(repeatMark, 2*time.Second)
+		}, ""},
+		"people are asked about a call, refuse it, and are told": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.asked("", "ABCDE")
+		}, ""},
+		"people are asked about a call again, which is marked": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.asked("", "ABCDE")
+			b.asked(repeatMark, "ABCDE")
+		}, ""},
+		"people are asked about a call again, which is not marked": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.asked("", "ABCDE")
+			b.asked("", "ABCDE")
+		}, Duplicated},
+		"people are asked about a call under two codes": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.asked("", "ABCDE")
+			b.asked(repeatMark, "ABCDF")
+		}, Duplicated},
+		"people are asked for permission without a code": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			b.asked("", "")
+		}, Half},
+		"what was refused was answered": {func(_ *testing.T, l *Workload, _ *Evidence) {
+			q := &l.Conversations[0].Questions[1]
+			q.Asks, q.Refused = true, true
+		}, Effect},
+		"what was refused ran": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			v := &b.Telegram.Messages[2].Versions[0]
+			v.Text = strings.Replace(v.Text, "effects", "effects m0x1c0", 1)
+		}, Effect},
+		"what was refused was not told": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.Telegram.Messages = slices.Delete(b.Telegram.Messages, 1, 2)
+		}, Lost},
+		"the model reads that a call waits": {func(t *testing.T, _ *Workload, b *Evidence) {
+			v := &b.Telegram.Messages[2].Versions[0]
+			v.Text = strings.Replace(v.Text, " m0x0c0", "", 1)
+			for i := range b.Requests[1:4] {
+				b.replaced(t, i+1, `"written"`, `"This call needs a person's permission, and waits for it."`)
+			}
 		}, ""},
 		"answers in the wrong order": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			m := b.Telegram.Messages
@@ -521,6 +564,25 @@ func (b *Evidence) lost(s costs.State) {
 func (b *Evidence) later(d time.Duration) {
 	n := len(b.Requests) - 1
 	b.Requests[n].At, b.Bill.Entries[n].At = b.Requests[n].At.Add(d), b.Bill.Entries[n].At.Add(d)
+}
+
+// refuse makes the second question of the first conversation one about whose call people are
+// asked, and say no, which its answer tells.
+func (b *Evidence) refuse(l *Workload) {
+	q := &l.Conversations[0].Questions[1]
+	q.Asks, q.Refused = true, true
+	b.Telegram.Messages[1].Versions[0].Text, b.Telegram.Messages[1].ReplyTo = "Permission was denied.", 10
+}
+
+// asked adds a question for permission to the first chat, with mark before its text.
+func (b *Evidence) asked(mark, code string) {
+	text := mark + approvals.Mark + " May I use write_file? m0x1c0"
+	if code != "" {
+		text += " /approve " + code
+	}
+	b.Telegram.Messages = append(b.Telegram.Messages, telegram.MessageEntry{
+		ChatID: b.Telegram.Messages[0].ChatID, MessageID: int64(100 + len(b.Telegram.Messages)), Versions: []telegram.Version{{Text: text, At: noon, Client: lifeA}},
+	})
 }
 
 // leave adds a preview of the first answer before it, and lets another life send

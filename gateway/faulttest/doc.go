@@ -40,8 +40,10 @@
 // # What the checker holds
 //
 // Check reads books only; of parley's own words it takes the ledger, and when a message
-// needed no change to be the answer, which no other book has. Each question has one whole answer, or words about it in
-// reply; a further copy is marked as a possible repeat, and it is known why.
+// needed no change to be the answer, which no other book has. Each question has one whole
+// answer, or words about it in reply; a further copy is marked as a possible repeat, and it
+// is known why. People are asked to permit a call once, or again with that mark, under one
+// code; what they refuse does not run.
 // Answers come in the order of their questions. No canary, a word of one
 // conversation, shows in another chat or in a request with another's. Each request
 // has one result for each call, and each question once. No call of the model that

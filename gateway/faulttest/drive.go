@@ -42,7 +42,7 @@ func (r *Run) Drive(disturb ...func(ctx context.Context)) {
 
 func (r *Run) sayAll(ctx context.Context) {
 	seen := r.Telegram.Watch(ctx)
-	f := &dialogue{r: r, said: make([]int, len(r.Workload.Conversations)), answered: map[string]bool{}, of: map[[2]int64]string{}, noticed: map[[2]int64]bool{}, loose: map[string]bool{}}
+	f := &dialogue{r: r, said: make([]int, len(r.Workload.Conversations)), answered: map[string]bool{}, of: map[[2]int64]string{}, noticed: map[[2]int64]bool{}, loose: map[string]bool{}, decided: map[string]bool{}}
 	f.count = make([]int, len(r.Workload.Conversations))
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -83,12 +83,13 @@ type dialogue struct {
 	of       map[[2]int64]string // questions by chat and message
 	noticed  map[[2]int64]bool
 	loose    map[string]bool // answered by words that reply to nothing
+	decided  map[string]bool // codes of questions for permission
 }
 
 func (f *dialogue) sayMore() {
 	for c := range f.r.Workload.Conversations {
 		conv := &f.r.Workload.Conversations[c]
-		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.r.Workload.Shape.Ahead && f.r.tryNext() {
+		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.ahead(conv, f.said[c]) && f.r.tryNext() {
 			q := conv.Questions[f.said[c]]
 			said, err := f.r.Telegram.Say(conv.Chat, q.From, q.Text, telegram.SayOptions{})
 			if err != nil {
@@ -103,6 +104,10 @@ func (f *dialogue) sayMore() {
 
 func (f *dialogue) observe(chat, message, replyTo int64, text string) {
 	tag := ""
+	if asksPermission(text) {
+		f.decide(chat, message, text)
+		return
+	}
 	switch m := answerIn.FindStringSubmatch(text); {
 	case m != nil && whole.MatchString(text):
 		tag = "m" + m[1] + "x" + m[2]

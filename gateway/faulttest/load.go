@@ -46,6 +46,11 @@ type Shape struct {
 	// those that have two generations of sub-agents. Default 0.2 and 0.05;
 	// negative: none.
 	Tools, Spawns float64
+	// Asks is the share of messages that have a call for which a person must be asked, who
+	// refuses every third. Default: none.
+	Asks float64
+	// Titles lets the gateway ask for a title of each conversation.
+	Titles bool
 	// Fastest and Slowest bound the time that one answer of the model takes.
 	// Default 50 ms and 800 ms; in the small part 20 ms and 200 ms.
 	Fastest, Slowest time.Duration
@@ -127,7 +132,10 @@ type Question struct {
 	// Spawns: the model hands a task to a sub-agent, which hands a part of it to
 	// one of its own.
 	Spawns bool
-	// Audit: the model reads the file that the calls wrote, and says what is in it.
+	// Asks: the model makes a call for which a person must be asked, and Refused: who says
+	// no. First says whether the call is the first of the conversation that they permit.
+	Asks, Refused bool
+	// Audit: the model reads the files that the calls wrote, and says what is in them.
 	Audit bool
 	Text  string
 }
@@ -153,16 +161,20 @@ func NewWorkload(s Shape, seed uint64) *Workload {
 			p := telegram.Person{ID: int64(10_000 + c), FirstName: fmt.Sprintf("P%d", c)}
 			conv.Chat, conv.People = telegram.PrivateChat(p), []telegram.Person{p}
 		}
-		written := false
+		written, permitted := false, false
 		for n := range s.Messages {
 			q := Question{Conversation: c, Number: n, From: conv.People[rng.IntN(len(conv.People))]}
 			switch draw := rng.Float64(); {
-			case n == s.Messages-1 && written:
+			case n == s.Messages-1 && (written || permitted):
 				q.Audit = true
 			case draw < s.Tools:
 				q.Tools, q.First, written = 1+rng.IntN(3), !written, true
 			case draw < s.Tools+s.Spawns:
 				q.Spawns = true
+			case draw < s.Tools+s.Spawns+s.Asks:
+				q.Asks, q.Refused = true, rng.IntN(3) == 0
+				q.First = !q.Refused && !permitted
+				permitted = permitted || q.First
 			}
 			q.Text = q.words(conv)
 			conv.Questions = append(conv.Questions, q)
@@ -186,6 +198,11 @@ func (q Question) words(c Conversation) string {
 	if q.Spawns {
 		text += " spawn"
 	}
+	if q.Refused {
+		text += " refused"
+	} else if q.Asks {
+		text += " asks"
+	}
 	if q.Audit {
 		text += " audit"
 	}
@@ -198,10 +215,13 @@ func (l *Workload) Questions() int { return l.Shape.Conversations * l.Shape.Mess
 // Calls returns how many calls the model must answer when nothing goes wrong.
 func (l *Workload) Calls() int {
 	n := 0
+	if l.Shape.Titles {
+		n += l.Shape.Conversations
+	}
 	for _, c := range l.Conversations {
 		for _, q := range c.Questions {
 			n += 1 + q.Tools
-			if q.Audit {
+			if q.Audit || q.Asks && !q.Refused {
 				n++
 			}
 			if q.Spawns {

@@ -76,7 +76,7 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	t.Parallel()
 	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
-		shape := faulttest.Shape{Spawns: 0.2}
+		shape := faulttest.Shape{Spawns: 0.2, Asks: 0.2, Titles: true}
 		if !faulttest.IsLong() {
 			shape.Messages = 10 // enough for the kills, however long it takes to start again
 		}
@@ -103,11 +103,12 @@ func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 	points := []string{
 		"intake.publish.before", "intake.publish.after", "worker.touch.after", "worker.open.before", "worker.open.after",
 		"agent.reserve.after", "agent.settle.before", "agent.settle.after", "agent.tool.begun", "agent.tool.effect",
-		"subagents.open.after", "subagents.ended", "worker.finish.before", "worker.finish.after",
+		"subagents.open.after", "subagents.ended", "worker.decided", "worker.permission.before", "worker.permission.after",
+		"worker.title.asking", "worker.title.reserved", "worker.title.answered", "worker.title.settled", "worker.finish.before", "worker.finish.after",
 		"delivery.marked", "delivery.accepted", "delivery.receipt.after",
 	}
 	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
-		shape := faulttest.Shape{Tools: 0.4, Spawns: 0.3}
+		shape := faulttest.Shape{Tools: 0.4, Spawns: 0.2, Asks: 0.2, Titles: true}
 		if !faulttest.IsLong() {
 			shape.Messages = 10 // there are many points to come to
 		}

@@ -198,9 +198,10 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	}
 	all := map[string]string{
 		"name":      fmt.Sprintf("process-%d", i),
-		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true}, while_busy: queue, activity: {direct: off}, pace: %d%s}}}", Token, tg, limitsPace, webhook),
+		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true%s}, while_busy: queue, activity: {direct: off}, pace: %d%s}}}", Token, tg, r.Workload.approvers(), limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn]}}", cmp.Or(r.o.Shape.Window, 200_000)),
+		"titles":    r.Workload.titles(),
 		"subagents": "{max_concurrent: 64}",
 		// A turn that was killed many times is not poison here.
 		"worker": fmt.Sprintf("{turns: 64, attempts: 1000, lease: %s, grace: %s}", r.o.Lease, r.o.Lease),

@@ -81,18 +81,6 @@ func (s *Registry) Cancel(session sessionkeys.SessionID, cause error) bool {
 	return true
 }
 
-// CancelAll ends everything that runs, with cause, and says how much that was.
-func (s *Registry) CancelAll(cause error) int {
-	all := s.Running()
-	n := 0
-	for _, id := range all {
-		if s.Cancel(id, cause) {
-			n++
-		}
-	}
-	return n
-}
-
 // IsBusy reports whether a turn runs for the session.
 func (s *Registry) IsBusy(session sessionkeys.SessionID) bool {
 	s.mu.Lock()

@@ -12,7 +12,7 @@
 //
 //	func TestKilledWhileTheModelIsSilentItAsksAgain(t *testing.T) {
 //		t.Parallel()
-//		faulttest.RunOnAll(t, func(t *testing.T, e faulttest.Engine) {
+//		faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 //			run := faulttest.Open(t, faulttest.Options{Engine: e})
 //			run.KillAt(faulttest.Size(100), 1, 300, "agent.delta") // each life but the last dies at one of 300 hits
 //			run.Model.Plan(model.Fault{Kind: model.FaultCut, Every: 10, After: 3})

@@ -114,15 +114,8 @@ func Cluster() Engine {
 // Engines are all there are.
 func Engines() []Engine { return []Engine{Embedded(), Cluster()} }
 
-// RunOnAll runs a row of the fault matrix on each engine, as a parallel subtest with
-// the engine's name.
-func RunOnAll(t *testing.T, row func(t *testing.T, e Engine)) {
-	t.Helper()
-	runOn(t, Engines(), row)
-}
-
-// RunOn is Each for a row to which the engine matters less: only with PARLEY_LONG it
-// runs on the others too.
+// RunOn runs a row of the fault matrix on an engine, and with PARLEY_LONG on the others too,
+// each as a parallel subtest with the engine's name.
 func RunOn(t *testing.T, e Engine, row func(t *testing.T, e Engine)) {
 	t.Helper()
 	engines := []Engine{e}

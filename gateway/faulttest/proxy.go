@@ -4,7 +4,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Proxy is a TCP connection's way through something that can break. Its methods
@@ -18,7 +17,6 @@ type Proxy struct {
 	to     string
 	conns  map[net.Conn]bool // and whether it was its server that spoke last
 	cut    bool
-	delay  time.Duration
 	frozen chan struct{} // nil: bytes pass; else closed when they pass again
 }
 
@@ -113,18 +111,11 @@ func (p *Proxy) HalfOpen() {
 	}
 }
 
-// Delay lets every piece of bytes wait for d.
-func (p *Proxy) Delay(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
-}
-
-// Mend undoes Cut, HalfOpen and Delay. What HalfOpen held back passes.
+// Mend undoes Cut and HalfOpen. What HalfOpen held back passes.
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.delay = false, 0
+	p.cut = false
 	p.thaw()
 }
 
@@ -198,12 +189,9 @@ func (p *Proxy) relay(to, from net.Conn, answers bool) {
 		n, err := from.Read(buf)
 		if n > 0 {
 			p.mu.Lock()
-			frozen, delay := p.frozen, p.delay
+			frozen := p.frozen
 			p.setIdle(false, to, from)
 			p.mu.Unlock()
-			if delay > 0 {
-				time.Sleep(delay)
-			}
 			if frozen != nil {
 				<-frozen
 			}

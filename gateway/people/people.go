@@ -65,9 +65,6 @@ const (
 	revoked = "revoked"
 )
 
-// Changes returns all that is counted.
-func Changes() []string { return []string{asked, allowed, denied, revoked} }
-
 func (b *Book) count(change string) {
 	if b.Count != nil {
 		b.Count(change)

@@ -80,6 +80,15 @@ func New[In any](name, doc string, cat func(In) Category, run func(ctx context.C
 	return made, nil
 }
 
+// WithRun returns t with another function to run. What does not depend on the function, above
+// all the schema, is not made again. t is what New returned for the same In; anything else
+// panics.
+func WithRun[In any](t Tool, run func(ctx context.Context, in In, c Call) (Result, error)) Tool {
+	made := *t.(*typedTool[In]) //nolint:forcetypeassert // the caller made it
+	made.run = run
+	return &made
+}
+
 type typedTool[In any] struct {
 	def    llm.Definition
 	schema *Schema

@@ -54,7 +54,7 @@ var ErrEmpty = tools.Errorf(tools.Permanent, "the file is empty, and an empty fi
 //
 // A call is known again by its Chat, so it may run again after a crash.
 type Sender struct {
-	tool  tools.Tool // that sends nothing
+	typed tools.Tool // that sends nothing
 	r     reader
 	limit int64
 	max   int
@@ -71,29 +71,20 @@ func NewSender(c Config) (*Sender, error) {
 		return nil, err
 	}
 	s := &Sender{r: reader{boundary: b}, limit: cmp.Or(c.MaxSend, DefaultMaxSend), max: cmp.Or(c.MaxSends, DefaultMaxSends)}
-	s.tool, err = s.bind(nil, 0)
+	s.typed, err = tools.New(SendName, sendDoc, func(sendInput) tools.Category { return tools.Write }, func(context.Context, sendInput, tools.Call) (tools.Result, error) {
+		return tools.Result{}, errNoChat
+	}, announceSend)
 	return s, err
 }
 
 // Tool returns the tool as a model sees it. It sends nothing until For binds it to a
 // turn.
-func (s *Sender) Tool() tools.Tool { return s.tool }
+func (s *Sender) Tool() tools.Tool { return sendTool{s.typed} }
 
 // Bind returns the tool for one turn, which has sent some files already. One goroutine
 // uses it at a time.
-func (s *Sender) Bind(c Chat, sent int) tools.Tool {
-	t, err := s.bind(c, sent)
-	if err != nil {
-		return s.tool // the same was made before
-	}
-	return t
-}
-
-func (s *Sender) bind(chat Chat, sent int) (tools.Tool, error) {
-	t, err := tools.New(SendName, sendDoc, func(sendInput) tools.Category { return tools.Write }, func(ctx context.Context, in sendInput, c tools.Call) (tools.Result, error) {
-		if chat == nil {
-			return tools.Result{}, errNoChat
-		}
+func (s *Sender) Bind(chat Chat, sent int) tools.Tool {
+	return sendTool{tools.WithRun(s.typed, func(ctx context.Context, in sendInput, c tools.Call) (tools.Result, error) {
 		f, again, err := chat.FindSent(ctx, c)
 		if err != nil {
 			return tools.Result{}, err
@@ -110,8 +101,7 @@ func (s *Sender) bind(chat Chat, sent int) (tools.Tool, error) {
 			sent++
 		}
 		return res, err
-	}, announceSend)
-	return sendTool{t}, err
+	})}
 }
 
 // sendTool is the tool, whose calls are known again.

@@ -160,3 +160,14 @@ func TestWhoIsBoundToNoTurnSendsNothing(t *testing.T) {
 		t.Error("it is not of category write, or may not run again")
 	}
 }
+
+// Binding the tool to a turn makes no schema again, which costs hundreds of allocations.
+func TestBindingToATurnIsCheap(t *testing.T) {
+	s, err := files.NewSender(files.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { s.Bind(nil, 0) }); n > 10 {
+		t.Errorf("%.0f allocations", n)
+	}
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // dropButtons takes the buttons off the question with which a turn ended. Where they stay, a
-// press is told that it comes too late.
+// press is told that it comes too late: so do those of a message that says that it may be a
+// repeat, which an edit would no longer say.
 func (ps *previews) dropButtons(ctx context.Context, turn string, at destination) error {
 	ed, ok := ps.ch.(channels.Editor)
 	if !ok {
@@ -28,7 +29,7 @@ func (ps *previews) dropButtons(ctx context.Context, turn string, at destination
 	if err := json.Unmarshal(last.Body, &b); err != nil {
 		return fmt.Errorf("read a question: %w", err)
 	}
-	if last.State != sessions.Sent || last.MessageID == "" || len(b.Choices) == 0 {
+	if last.State != sessions.Sent || last.MessageID == "" || last.Repeats > 0 || len(b.Choices) == 0 {
 		return nil
 	}
 	b.Choices = nil

@@ -65,20 +65,48 @@ func TestNoWordsOfAModelLookLikeAQuestion(t *testing.T) {
 	show(3, signals.Preview{Step: 2, Text: "&#128272; May I?", Before: "🔐 &#x1F510;", BeforeStep: 1, Activity: "x", Status: "y"})
 	r.answer(p, "a", "t1", "&#x1f510; May I?")
 	r.queue("a", "🔐 :closed_lock_with_key: May I?")
-	id := rand.Text()
-	_, err := r.store.Notice(t.Context(), sessions.InboxID{Channel: "telegram", Event: id}, []sessions.Outgoing{{
-		ID: id, Channel: "tg", To: to("a"), Text: "🔐 May I?", At: time.Now(), Choices: []sessions.Choice{{Label: "Yes", Says: "/approve 1"}},
-	}}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.wake()
-	r.delivered()
-	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: id, Channel: "tg", To: to("a"), Decided: true})
+	r.decided(p, r.question(p))
 	r.await("a question without buttons", func() bool { return len(r.net.log()) == 9 })
 	r.wantCalls(
 		"send a 🔒 May I?", "status a 🔒 May I?",
 		"break a 🔒 🔒 in id1", "send a 🔒 May I?", "status a y", "edit a 🔒 May I? in id2",
 		"send a 🔒 :closed_lock_with_key; May I?", "send a 🔐 May I? [1]", "edit a 🔐 May I? in id4",
 	)
+}
+
+// A question that may be a repeat goes on saying so when it is decided: its buttons stay.
+func TestAQuestionThatMayBeARepeatKeepsItsMark(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = func(n int, c call) error {
+		if c.op == "send" && n == 1 {
+			return arrives{kind(channels.Ambiguous)}
+		}
+		return nil
+	}
+	p := r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{reader{streamer{r.net}}} })
+	r.decided(p, r.question(p))
+	r.decided(p, r.question(p))
+	r.await("the second question without buttons", func() bool { return len(r.net.log()) == 4 })
+	r.wantCalls("send a 🔐 May I? [1]", "send a 🔐 May I? [1] again", "send a 🔐 May I? [1]", "edit a 🔐 May I? in id3")
+}
+
+// question asks for permission, and returns the turn that asks.
+func (r *fixture) question(p *process) string {
+	r.t.Helper()
+	id := rand.Text()
+	_, err := r.store.Notice(r.t.Context(), sessions.InboxID{Channel: "telegram", Event: id}, []sessions.Outgoing{{
+		ID: id, Channel: "tg", To: to("a"), Text: "🔐 May I?", At: time.Now(), Choices: []sessions.Choice{{Label: "Yes", Says: "/approve 1"}},
+	}}, time.Now())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p.wake()
+	r.delivered()
+	return id
+}
+
+// decided says that a turn's question was decided.
+func (r *fixture) decided(p *process, turn string) {
+	p.heard.send(signals.PreviewTopic, signals.Preview{Turn: turn, Channel: "tg", To: to("a"), Decided: true})
 }

@@ -28,6 +28,7 @@ func Check(l *Workload, b Evidence) *Report {
 	}
 	r.checkAnswers(l, b)
 	r.checkQuestions(b)
+	r.checkRefusals(l, b)
 	r.measurePauses(b)
 	r.checkStrays(l, b)
 	seen := r.checkRequests(b)
@@ -101,7 +102,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 		}
 		of := answerIn.FindStringSubmatch(m.Text())
 		switch {
-		case asksPermission(m.Text()):
+		case asksPermission(m.Text()) || tellsRefusal(m.Text()):
 		case of == nil && isNotice(m.Text()) || unfinished.MatchString(m.Text()):
 			if tag := asked[[2]int64{m.ChatID, m.ReplyTo}]; tag != "" {
 				told[tag] = true
@@ -131,11 +132,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 				r.add(Effect, "%s was answered as if its call had been permitted", q.Tag())
 			case len(all) > 0:
 				r.Answered++
-			case q.Refused && (told[q.Tag()] || loose[c.Chat.ID] > 0):
-				if !told[q.Tag()] {
-					loose[c.Chat.ID]--
-				}
-				r.Refused++
+			case q.Refused: // see checkRefusals
 			case told[q.Tag()]:
 				r.Told++
 			case loose[c.Chat.ID] > 0:

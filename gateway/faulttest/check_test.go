@@ -273,6 +273,14 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			b.refuse(l)
 			b.Telegram.Messages = slices.Delete(b.Telegram.Messages, 1, 2)
 		}, Lost},
+		"what was refused was told again, which is marked": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.tell(repeatMark)
+		}, ""},
+		"what was refused was told again, which is not marked": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.refuse(l)
+			b.tell("")
+		}, Duplicated},
 		"the model reads that a call waits": {func(t *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[2].Versions[0]
 			v.Text = strings.Replace(v.Text, " m0x0c0", "", 1)
@@ -571,7 +579,15 @@ func (b *Evidence) later(d time.Duration) {
 func (b *Evidence) refuse(l *Workload) {
 	q := &l.Conversations[0].Questions[1]
 	q.Asks, q.Refused = true, true
-	b.Telegram.Messages[1].Versions[0].Text, b.Telegram.Messages[1].ReplyTo = "Permission was denied.", 10
+	b.Telegram.Messages[1].Versions[0].Text = "I stopped, because permission was denied."
+}
+
+// tell adds once more, with mark before it, that the call was refused.
+func (b *Evidence) tell(mark string) {
+	m := b.Telegram.Messages[1]
+	m.MessageID += 100
+	m.Versions = []telegram.Version{{Text: mark + m.Text(), At: noon.Add(time.Hour), Client: lifeB}}
+	b.Telegram.Messages = append(b.Telegram.Messages, m)
 }
 
 // asked adds a question for permission to the first chat, with mark before its text.

@@ -111,6 +111,8 @@ func (f *dialogue) observe(chat, message, replyTo int64, text string) {
 	switch m := answerIn.FindStringSubmatch(text); {
 	case m != nil && whole.MatchString(text):
 		tag = "m" + m[1] + "x" + m[2]
+	case tellsRefusal(text):
+		tag = f.refusedIn(chat)
 	case isNotice(text) && !f.noticed[[2]int64{chat, message}]:
 		f.noticed[[2]int64{chat, message}] = true
 		tag = f.questionFor(chat, replyTo)

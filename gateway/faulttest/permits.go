@@ -27,6 +27,11 @@ func isDecision(text string) bool {
 	return strings.HasPrefix(text, "(") && strings.Contains(text, " has permitted the call of ")
 }
 
+// tellsRefusal reports whether a message, which may be a repeat, says that a call was refused.
+func tellsRefusal(text string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(text, repeatMark), "I stopped, because permission was denied")
+}
+
 // approvers lists everybody of the load, as the configuration has it, if calls are asked about.
 func (l *Workload) approvers() string {
 	if l.Shape.Asks == 0 {
@@ -93,6 +98,22 @@ func (f *dialogue) decide(chat, message int64, text string) {
 	}
 }
 
+// refusedIn returns the question of a chat, if there is one, that waits to be told that its call was
+// refused. Repeats of what was told before are about none.
+func (f *dialogue) refusedIn(chat int64) string {
+	for c, conv := range f.r.Workload.Conversations {
+		if conv.Chat.ID != chat {
+			continue
+		}
+		for _, q := range conv.Questions[:f.said[c]] {
+			if q.Refused && !f.answered[q.Tag()] {
+				return q.Tag()
+			}
+		}
+	}
+	return ""
+}
+
 // say lets the person of question q decide about the call with that code.
 func (f *dialogue) say(c Conversation, q Question, message int64, code string) error {
 	word := "/approve " + code
@@ -109,6 +130,37 @@ func (f *dialogue) say(c Conversation, q Question, message int64, code string) e
 	}
 	f.of[[2]int64{c.Chat.ID, said.MessageID}] = q.Tag()
 	return nil
+}
+
+// checkRefusals looks at what people are told of calls that they refused: that of each, once, or
+// again with the mark of a repeat.
+func (r *Report) checkRefusals(l *Workload, b Evidence) {
+	type count struct{ all, unmarked int }
+	told := map[int64]count{}
+	for _, m := range b.Telegram.Messages {
+		if n := told[m.ChatID]; tellsRefusal(m.Text()) && m.Deleted.IsZero() {
+			n.all++
+			if !hasRepeatMark(m.Text()) {
+				n.unmarked++
+			}
+			told[m.ChatID] = n
+		}
+	}
+	for _, c := range l.Conversations {
+		refused, n := 0, told[c.Chat.ID]
+		for _, q := range c.Questions {
+			if q.Refused {
+				refused++
+			}
+		}
+		r.Refused += min(refused, n.all)
+		if n.all < refused {
+			r.add(Lost, "chat %d was told of %d refusals, of %d", c.Chat.ID, n.all, refused)
+		}
+		if n.unmarked > refused {
+			r.add(Duplicated, "chat %d was told of %d refusals without the mark of a repeat, and %d calls were refused", c.Chat.ID, n.unmarked, refused)
+		}
+	}
 }
 
 // checkQuestions looks at what people are asked: about each call once, or again with the mark

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -233,13 +235,44 @@ func logTail(path string) string {
 	return string(b)
 }
 
-// keepLogs keeps what the processes of all lives said, if the row has failed.
+// keepLogs keeps what the processes of all lives said, and what people saw, if the row has failed.
 func (r *Run) keepLogs() {
 	paths, err := filepath.Glob(filepath.Join(r.Dir, "process-*.log"))
 	if err != nil {
 		r.t.Logf("the logs of the processes are not kept: %v", err)
 	}
-	for _, path := range paths {
-		cmdtest.KeepLog(r.t, strings.TrimSuffix(filepath.Base(path), ".log"), path)
+	if r.t.Failed() {
+		path := filepath.Join(r.Dir, "chats.txt")
+		if err := os.WriteFile(path, []byte(r.chats()), 0o600); err != nil {
+			r.t.Logf("what was said is not kept: %v", err)
+		}
+		paths = append(paths, path)
 	}
+	for _, path := range paths {
+		cmdtest.KeepLog(r.t, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), path)
+	}
+}
+
+// chats is all that was said, chat by chat: what people did, and every version of what they were
+// shown, with who showed it.
+func (r *Run) chats() string {
+	lines := map[int64][]string{}
+	add := func(chat int64, at time.Time, format string, args ...any) {
+		lines[chat] = append(lines[chat], at.Format("15:04:05.000000 ")+fmt.Sprintf(format, args...))
+	}
+	b := r.Telegram.Books()
+	for _, u := range b.Updates {
+		add(u.ChatID, u.Created, "person, message %d: %q", u.MessageID, u.Text)
+	}
+	for _, m := range b.Messages {
+		for i, v := range m.Versions {
+			add(m.ChatID, v.At, "bot at %s, message %d, version %d, in reply to %d: %q", v.Client, m.MessageID, i+1, m.ReplyTo, v.Text)
+		}
+	}
+	var all strings.Builder
+	for _, chat := range slices.Sorted(maps.Keys(lines)) {
+		slices.Sort(lines[chat])
+		fmt.Fprintf(&all, "chat %d\n%s\n\n", chat, strings.Join(lines[chat], "\n"))
+	}
+	return all.String()
 }

@@ -73,10 +73,7 @@ func TestTheStatusSaysThatAModelFailsAndWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	gw.Ask(gatewaytest.Ann, "hello")
-	st, err := ask.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := awaitTurns(t, ask, 1)
 	if !st.Ready {
 		t.Error("a provider that fails makes the gateway unready")
 	}
@@ -85,7 +82,28 @@ func TestTheStatusSaysThatAModelFailsAndWhatToDo(t *testing.T) {
 		t.Errorf("it says %q", st.Problems)
 	}
 	gw.Ask(gatewaytest.Ann, "hello again")
-	if st, err = ask.Status(t.Context()); err != nil || st.Recent.Turns != 2 || st.Recent.FailedTurns != 1 || len(st.Recent.Models) != 1 || st.Recent.Models[0].Calls != 2 {
-		t.Errorf("after another turn: %+v, %v", st.Recent, err)
+	if st = awaitTurns(t, ask, 2); st.Recent.FailedTurns != 1 || len(st.Recent.Models) != 1 || st.Recent.Models[0].Calls != 2 {
+		t.Errorf("after another turn: %+v", st.Recent)
+	}
+}
+
+// awaitTurns returns the status in which n turns have ended: an answer is in the chat before its
+// turn is counted.
+func awaitTurns(t *testing.T, ask *admin.Client, n int) admin.Status {
+	t.Helper()
+	limit := time.After(gatewaytest.Patience)
+	for {
+		st, err := ask.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Recent.Turns >= n {
+			return st
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-limit:
+			t.Fatalf("%d turns have ended, and not %d", st.Recent.Turns, n)
+		}
 	}
 }

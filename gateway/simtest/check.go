@@ -22,6 +22,8 @@ type checkState struct {
 	doubts    map[string]int                     // by answer: how often nobody could know whether a part arrived
 	runs      map[string]int                     // of tools with side effects, by call
 	panics    map[string]int                     // by event
+	givenBack map[string]int                     // by event: attempts in which it panicked that were given back
+	panicked  map[*process]string                // the event over which a process panicked last
 	sessions  map[string][]sessionkeys.SessionID // by mailbox, in order
 	together  bool                               // two processes sent at once
 }
@@ -29,7 +31,7 @@ type checkState struct {
 func newCheckState() checkState {
 	return checkState{
 		texts: map[string]string{}, discarded: map[string]bool{}, stops: map[string]bool{}, doubts: map[string]int{}, runs: map[string]int{},
-		panics: map[string]int{}, sessions: map[string][]sessionkeys.SessionID{},
+		panics: map[string]int{}, givenBack: map[string]int{}, panicked: map[*process]string{}, sessions: map[string][]sessionkeys.SessionID{},
 	}
 }
 
@@ -68,6 +70,9 @@ func (w *world) perform(o *op) {
 	}
 	arrived := len(w.arrived)
 	o.do()
+	if o.kind == "handover" {
+		w.recordHandover(o)
+	}
 	for i, p := range w.people {
 		if o.mayTouch(p) {
 			w.checkStep(o, p, before[i], w.mailboxState(p.token))
@@ -231,15 +236,26 @@ func (w *world) checkInvariants() {
 }
 
 // recordModelCall notes a model call.
-func (w *world) recordModelCall(_ *process, event, verb string) {
+func (w *world) recordModelCall(p *process, event, verb string) {
 	if verb != "poison" {
 		return
 	}
 	w.checks.panics[event]++
-	// A worker that ends gives back what it holds with its attempt, also what it
-	// had just panicked over.
-	if n := w.checks.panics[event]; n > attempts+w.counts["leaves"] {
+	w.checks.panicked[p] = event
+	// A worker that ends, because it is asked to or loses its lease, gives back what it holds
+	// with its attempt, also what it had just panicked over.
+	if n := w.checks.panics[event]; n > attempts+w.checks.givenBack[event] {
 		w.fail("I5: %s was taken up %d times", event, n)
+	}
+}
+
+// recordHandover notes that a process has given back a mailbox over whose message it may just
+// have panicked.
+func (w *world) recordHandover(o *op) {
+	event := w.checks.panicked[o.p]
+	if i := slices.IndexFunc(w.people, func(p *person) bool { return p.token == o.token }); i >= 0 && event != "" && strings.HasPrefix(event, w.people[i].name) {
+		w.checks.givenBack[event]++
+		delete(w.checks.panicked, o.p)
 	}
 }
 

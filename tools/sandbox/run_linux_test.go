@@ -431,9 +431,9 @@ func TestFilesOfTheCallerAreBehindPipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }()
-	_, _, err = sh(t, s, "for i in 0 1 2; do [ -p /dev/fd/$i ] && echo pipe; done", func(c *Command) { c.Stdin, c.Stdout, c.Stderr = in, f, f })
+	_, _, err = sh(t, s, "for i in 0 1 2; do stat -c %F - <&$i; done", func(c *Command) { c.Stdin, c.Stdout, c.Stderr = in, f, f })
 	got, readErr := os.ReadFile(f.Name())
-	if err != nil || readErr != nil || string(got) != strings.Repeat("pipe\n", 3) {
+	if err != nil || readErr != nil || string(got) != strings.Repeat("fifo\n", 3) {
 		t.Errorf("%q %v %v", got, err, readErr)
 	}
 }

@@ -45,7 +45,7 @@ func newArena(t testing.TB) arena {
 	for _, name := range slices.Concat(blockedStubs, foreignStubs, writingStubs, readingStubs, passingStubs) {
 		script := fmt.Sprintf("#!/bin/sh\necho %s >> '%s'\n", name, a.log)
 		if slices.Contains(passingStubs, name) { // what is not an option of its own is run
-			script += "while :; do case \"$1\" in -*|*=*|[0-9]) shift ;; *) break ;; esac; done\n[ $# = 0 ] || exec \"$@\"\n"
+			script += "while :; do case \"$1\" in " + valuesOf[name] + ") shift; [ $# = 0 ] || shift ;; -*|*=*|[0-9]) shift ;; *) break ;; esac; done\n[ $# = 0 ] || exec \"$@\"\n"
 		}
 		if err := os.WriteFile(filepath.Join(a.stubs, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)

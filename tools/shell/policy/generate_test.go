@@ -15,6 +15,13 @@ var (
 	passingStubs = []string{"env", "nice", "nohup", "timeout", "setsid", "stdbuf", "xargs", "time"}
 )
 
+// valuesOf is the options of the passing stubs behind which a value stands as a word of its own,
+// as a pattern of sh.
+var valuesOf = map[string]string{
+	"env": "-u|-C", "nice": "-n", "nohup": "--none", "timeout": "-k|-s", "setsid": "--none", "stdbuf": "-i|-o|-e",
+	"xargs": "-a|-d|-E|-I|-L|-n|-P|-s", "time": "-f|-o",
+}
+
 // generator writes random scripts: pieces of bash that hide a command name, as people and
 // models spell them, and pieces that are harmless.
 type generator struct{ *rand.Rand }

@@ -279,11 +279,23 @@ type Message struct {
 	// goes. Adapters leave it empty, and what they bring with one is refused.
 	Job string `json:"job,omitempty"`
 
+	// Decision: it carries a decision about a question for permission that was taken elsewhere,
+	// and Text is the command that says which; Address is where the question was asked. Adapters
+	// leave it nil, and what they bring with one is refused.
+	Decision *Decision `json:"decision,omitempty"`
+
 	SentAt     time.Time `json:"sent_at"`     // by the network's clock; zero when it says nothing
 	ReceivedAt time.Time `json:"received_at"` // by ours
 
 	Problem string          `json:"problem,omitempty"` // Unreadable, Unhandled: why
 	Raw     json.RawMessage `json:"raw,omitempty"`     // Unreadable: the event as it came
+}
+
+// Decision says who has decided about a question, and about which one.
+type Decision struct {
+	Request string `json:"request"` // the id of the request
+	// Operator: it was decided by a command of the program. The Sender is who asked.
+	Operator bool `json:"operator,omitempty"`
 }
 
 // Sender is who caused an event. ID is the network's stable id; Name is for

@@ -112,6 +112,10 @@ func decideCommand(p program, yes bool, use, short string) *cobra.Command {
 		if o.json {
 			return o.printJSON(a)
 		}
+		if a.Queued {
+			_, err = fmt.Fprintf(o.out, "stored, and carried out when the turn that runs there has ended: parley approvals show %s says what became of it\n", sanitize(a.ID))
+			return err //nolint:wrapcheck // the caller says what failed
+		}
 		done := "refused"
 		if yes {
 			done = "permitted"

@@ -1,8 +1,8 @@
 package admin
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +12,8 @@ import (
 
 	"parley/channels"
 	"parley/gateway/approvals"
+	"parley/gateway/intake"
+	"parley/gateway/messages"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -31,6 +33,9 @@ type Approval struct {
 	Expires time.Time             `json:"expires"`
 	By      string                `json:"by,omitempty"` // who decided, as others know them
 	Decided time.Time             `json:"decided,omitzero"`
+	// Queued, in the answer to a decision: it is stored, and carried out when the turn that runs
+	// in the conversation has ended.
+	Queued bool `json:"queued,omitempty"`
 }
 
 // ApprovalState describes how far a request for permission is.
@@ -139,11 +144,18 @@ func (s *Server) approval(r *http.Request) (any, error) {
 func (s *Server) approve(r *http.Request) (any, error) { return s.decide(r, true) }
 func (s *Server) deny(r *http.Request) (any, error)    { return s.decide(r, false) }
 
-// decide writes the operator's decision, and then has its conversation take it up, as a command
-// of whoever asked. If queueing the command fails, the operator repeats the same decision, and it
-// is queued again.
+// How long the operator waits until a decision has become effective, and how often it is looked
+// whether it has. A conversation in which a turn runs takes it up when that turn has ended.
+const (
+	decideWithin = 5 * time.Second
+	decideLook   = 20 * time.Millisecond
+)
+
+// decide has the conversation that asked take up the operator's decision. The message that says so
+// is the decision: before it is stored nothing is recorded, and then nothing is lost. The answer is
+// how the request stands; it is Queued if the decision still waits behind what runs there.
 func (s *Server) decide(r *http.Request, yes bool) (any, error) {
-	ctx, now := r.Context(), s.o.Now()
+	ctx := r.Context()
 	a, err := s.findApproval(r)
 	if err != nil {
 		return nil, err
@@ -152,36 +164,80 @@ func (s *Server) decide(r *http.Request, yes bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := a.IsDecidedOutside() && (a.State == approvals.Approved) == yes
-	if late := a.TooLate(m.Session, now); late != "" || a.IsDecidedOutside() && !again {
-		return nil, newError(Refused, "%s", cmp.Or(late, "that was decided already, the other way"))
+	if late := a.TooLate(m.Session, s.o.Now()); late != "" {
+		return nil, newError(Refused, "%s", late)
 	}
-	if !again {
-		a, err = a.Decide(approvals.Person{Operator: true}, yes, "", now).Write(ctx, s.o.Store, now)
-		if errors.Is(err, sessions.ErrChanged) {
-			return nil, newError(Refused, "somebody decided about request %s just now: see parley approvals show %s", a.ID, a.ID)
+	if a.IsDecidedOutside() && (a.State == approvals.Approved) != yes {
+		return nil, newError(Refused, "that was decided already, the other way")
+	}
+	asker := channels.Sender{ID: a.Asker.ID, Alias: a.Asker.Alias, Name: a.Asker.Name}
+	err = s.o.Intake.Decide(ctx, m.Key, asker, decisionMessage(a, m.Key.Address(), asker, yes, s.o.Now()))
+	if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
+		return nil, newError(Refused, "%s; the request is as it was", refused.Why)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("request %s is not decided: %w", a.ID, err)
+	}
+	s.o.Logger.Info("operator decided about a permission", "session", a.Session, "tool", a.Call.Name, "permit", yes, "request", a.ID, "uid", ctx.Value(uidKey{}))
+	return s.awaitDecision(ctx, a, asker, yes)
+}
+
+// awaitDecision waits for a while until the conversation has taken up the operator's decision, and
+// says what became of the request.
+func (s *Server) awaitDecision(ctx context.Context, a approvals.Request, asker channels.Sender, yes bool) (any, error) {
+	look, over := time.NewTicker(decideLook), time.NewTimer(decideWithin)
+	defer look.Stop()
+	defer over.Stop()
+	for {
+		all, err := approvals.List(ctx, s.o.Store, a.Token, s.o.Now())
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.o.Store.Mailbox(ctx, a.Token)
+		if err != nil {
+			return nil, err
+		}
+		now, found := approvals.ByID(all, a.ID)
+		if !found {
+			return nil, newError(NotFound, "no request for permission %s any more", a.ID)
+		}
+		if now.By.Operator && now.DecidedIn != "" && (now.State == approvals.Denied) != yes {
+			return s.describeApproval(ctx, now)
+		}
+		if late := now.TooLate(m.Session, s.o.Now()); late != "" {
+			return nil, newError(Refused, "%s", late)
+		}
+		err = s.o.Intake.MayAnswer(ctx, a.Channel, m.Key.Address(), asker)
+		if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
+			return nil, newError(Refused, "%s; the request is as it was", refused.Why)
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.o.Logger.Info("permission decided by the operator", "session", a.Session, "tool", a.Call.Name, "decision", string(a.State), "request", a.ID, "uid", ctx.Value(uidKey{}))
+		select {
+		case <-look.C:
+		case <-over.C:
+			d, err := s.describeApproval(ctx, now)
+			d.Queued = true
+			return d, err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	if err := s.o.Intake.Accept(ctx, decisionMessage(a, m.Key.Address(), yes, now)); err != nil {
-		return nil, fmt.Errorf("request %s is decided, but its conversation does not know yet; decide so once more: %w", a.ID, err)
-	}
-	return s.describeApproval(ctx, a)
 }
 
-// decisionMessage is what has a conversation take up a decision. Its event is the request's, so
-// that a second one adds nothing.
-func decisionMessage(a approvals.Request, at sessionkeys.Address, yes bool, now time.Time) channels.Message {
+// decisionMessage is what has a conversation take up a decision of the operator. Its event is of
+// this wish alone: one that could not be carried out may be taken again.
+func decisionMessage(a approvals.Request, at sessionkeys.Address, asker channels.Sender, yes bool, now time.Time) channels.Message {
 	text := "/deny " + a.Code
 	if yes {
 		text = "/approve " + a.Code
 	}
+	event := messages.ID{Kind: messages.Decided, About: a.ID + "@" + rand.Text()}
 	return channels.Message{
-		Event: "approval-" + a.ID, Kind: channels.Said, Channel: a.Channel, MessageID: a.ReplyTo, Address: at,
-		Sender: channels.Sender{ID: a.Asker.ID, Alias: a.Asker.Alias, Name: a.Asker.Name}, Text: text, Mentioned: true, ReceivedAt: now,
+		Event: event.String(), Kind: channels.Said, Channel: a.Channel, MessageID: a.ReplyTo, Address: at,
+		Decision: &channels.Decision{Request: a.ID, Operator: true},
+		Sender:   asker, Text: text, Mentioned: true, ReceivedAt: now,
 	}
 }
 

@@ -55,7 +55,8 @@ type DeadLetterDetail struct {
 // Intake is the part of intake that queues messages: dead letters again, and what an operator
 // says in a person's place.
 type Intake interface {
-	Accept(ctx context.Context, m channels.Message) error
+	Decide(ctx context.Context, key sessionkeys.Key, asker channels.Sender, m channels.Message) error
+	MayAnswer(ctx context.Context, channel string, at sessionkeys.Address, s channels.Sender) error
 	Redeliver(ctx context.Context, l broker.DeadLetter) error
 	Reconstruct(ctx context.Context, l broker.DeadLetter) (channels.Message, sessionkeys.Key, error)
 }

@@ -45,7 +45,13 @@ func (s *steps) DeleteDeadLetter(_ context.Context, seq uint64) error {
 	return s.do("forget")
 }
 
-func (s *steps) Accept(context.Context, channels.Message) error { return s.do("accept") }
+func (s *steps) Decide(context.Context, sessionkeys.Key, channels.Sender, channels.Message) error {
+	return s.do("decide")
+}
+
+func (s *steps) MayAnswer(context.Context, string, sessionkeys.Address, channels.Sender) error {
+	return nil
+}
 
 func (s *steps) Redeliver(context.Context, broker.DeadLetter) error { return s.do("store") }
 

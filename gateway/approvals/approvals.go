@@ -275,6 +275,16 @@ func ByCode(all []Request, code string) (Request, bool) {
 	return Request{}, false
 }
 
+// ByID returns the request of that id.
+func ByID(all []Request, id string) (Request, bool) {
+	for _, r := range all {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return Request{}, false
+}
+
 // Permitted returns the call as the turn makes it that the decision has opened.
 func (r Request) Permitted() *transcript.ToolCall {
 	c := r.Call

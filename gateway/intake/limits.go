@@ -178,7 +178,7 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 	if n < e.settings.Limits.Queue {
 		return pass, nil
 	}
-	return stop, l.refuse(ctx, e.Message, token, tell, fmt.Sprintf(
+	return stop, l.refuse(ctx, e.Message, token, tell || e.isDecision(), fmt.Sprintf(
 		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or %s to drop what waits.", n, e.source.command("stop")))
 }
 

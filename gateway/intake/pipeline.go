@@ -40,9 +40,16 @@ func (e *event) mayFollow() bool { return e.Follows && !messages.ForBot(e.Messag
 func (e *event) isCommand() bool { return e.command.Name != "" && messages.ForBot(e.Message) }
 
 // isLimited reports whether limits hold for the event. What concerns a running
-// turn works at any time, and what completes a message was counted with it.
+// turn works at any time, and so does a decision; what completes a message was counted with it.
 func (e *event) isLimited() bool {
-	return !e.Completing && (!e.isCommand() || e.command.Kind() != messages.Control)
+	return !e.Completing && (!e.isCommand() || e.command.Kind() != messages.Control && !e.isDecision())
+}
+
+// isDecision reports whether the event is the word of somebody who may decide about a question
+// for permission. The queue's limit holds for it too, and its sender always reads of that.
+func (e *event) isDecision() bool {
+	_, decides := e.command.Decides()
+	return decides && e.isCommand() && e.source.Access.Approves(e.Sender, e.ruling)
 }
 
 // stage does one thing with an event. After an error the network must bring the

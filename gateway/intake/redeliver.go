@@ -62,6 +62,9 @@ func (i *Intake) Reconstruct(ctx context.Context, l broker.DeadLetter) (m channe
 	if messages.ClaimsJob(m) {
 		return bad(newRefusal("message is a run of the job %q, which is not given back: start another one with parley cron run", m.Job))
 	}
+	if m.Decision != nil {
+		return bad(newRefusal("message carries a decision about a question for permission, which is not given back: decide once more, see parley approvals ls"))
+	}
 	src, ok := i.present().Sources[m.Channel]
 	if !ok {
 		return bad(newRefusal("message of the channel %q, which is no longer configured", m.Channel))

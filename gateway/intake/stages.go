@@ -47,12 +47,14 @@ func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-// refuseClaims ends an event that pretends to be of a job: none comes from a network.
+// refuseClaims ends an event that pretends to be of a job, or a decision that was taken elsewhere:
+// none comes from a network.
 func (i *Intake) refuseClaims(_ context.Context, e *event) (outcome, error) {
-	if !messages.ClaimsJob(e.Message) {
+	claims := messages.Claims(e.Message)
+	if claims == "" {
 		return pass, nil
 	}
-	return i.admit(e, policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the event bears the marks of a scheduled job, which no network has"}), nil
+	return i.admit(e, policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the event bears " + claims + ", which no network has"}), nil
 }
 
 // findChat looks up the chat's ids, and whether it is closed to the bot.

@@ -23,6 +23,7 @@ const (
 	JobSlot     IDKind = "job"         // a run of a job at its time; about job and slot
 	JobByHand   IDKind = "byhand"      // a run of a job that an operator asked for; about job and wish
 	JobSession  IDKind = "jobsession"  // that a run of a job begins a session; about the run's event
+	Decided     IDKind = "decided"     // a decision about a question that was taken elsewhere; about its request and wish, or its event
 )
 
 // String returns the text of the id.
@@ -32,7 +33,7 @@ func (id ID) String() string { return string(id.Kind) + "-" + id.About }
 func ParseID(text string) (id ID, ok bool) {
 	kind, about, ok := strings.Cut(text, "-")
 	switch id = (ID{IDKind(kind), about}); id.Kind {
-	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession:
+	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession, Decided:
 		return id, ok
 	}
 	return ID{}, false

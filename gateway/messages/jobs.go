@@ -48,6 +48,17 @@ func JobOfKey(key sessionkeys.Key) string {
 	return name
 }
 
+// Claims returns what m bears that no event of a network does; "": nothing.
+func Claims(m channels.Message) string {
+	switch {
+	case ClaimsJob(m):
+		return "the marks of a scheduled job"
+	case m.Decision != nil:
+		return "the mark of a decision that was taken elsewhere"
+	}
+	return ""
+}
+
 // ClaimsJob reports whether m bears what only messages of jobs do.
 func ClaimsJob(m channels.Message) bool {
 	return m.Job != "" || strings.HasPrefix(m.Sender.ID, jobMark) || strings.HasPrefix(m.Address.Thread, jobMark)

@@ -32,6 +32,8 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 		if err := a.forward(it, chat); err != nil {
 			return true, false, err
 		}
+	case it.msg.Decision != nil: // who asked is judged with the decision
+		return false, false, nil
 	default:
 		if refused, err := a.refuses(it.msg, chat); err != nil || !refused {
 			return err != nil, false, err

@@ -85,10 +85,14 @@ func (a *owner) skip(seq uint64) (bool, error) {
 // to msg.
 func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
 	c.At = a.w.Now()
-	c.Replies = []sessions.Outgoing{{
-		ID: messages.ID{Kind: messages.Note, About: a.turnID(seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
-		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, MaybeDuplicate: seq <= a.w.AmbiguousThrough,
-	}}
+	if d := msg.Decision; d != nil && d.Operator { // whose program sees what became of it, and the chat did not ask
+		a.w.Logger.Warn("operator's decision not carried out", "session", a.m.Session, "request", d.Request, "reason", text)
+	} else {
+		c.Replies = []sessions.Outgoing{{
+			ID: messages.ID{Kind: messages.Note, About: a.turnID(seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
+			To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, MaybeDuplicate: seq <= a.w.AmbiguousThrough,
+		}}
+	}
 	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)
 	if err != nil {
 		return false, fmt.Errorf("answer a command: %w", err)

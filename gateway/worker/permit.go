@@ -130,18 +130,21 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 	if err = a.passUnreadable(err); err != nil {
 		return false, err
 	}
-	approves, err := a.approves(a.ctx, msg.Channel, msg.Sender)
+	by, entitled, err := a.decider(msg)
 	if err != nil {
 		return false, err
 	}
 	code := approvals.ReadCode(c.Args)
 	r, found := approvals.ByCode(all, code)
+	if msg.Decision != nil {
+		r, found = approvals.ByID(all, msg.Decision.Request)
+	}
 	switch {
 	case code == "":
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noCodeText, a.typed(c.Name)))
 	case !found:
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
-	case !r.IsDecidedOutside() && !approves:
+	case !r.IsDecidedOutside() && !entitled:
 		a.w.Logger.Info("decision refused", "session", a.m.Session, "channel", msg.Channel, "sender", msg.Sender.ID, "request", r.ID)
 		return a.answer(change, e.Seq, msg, notApproverText)
 	}
@@ -158,7 +161,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		if r.IsDecidedOutside() {
 			r.DecidedIn = id
 		} else {
-			r = r.Decide(approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}, yes, id, now)
+			r = r.Decide(by, yes, id, now)
 		}
 		if r, err = r.Write(a.ctx, a.w.Store, now); errors.Is(err, sessions.ErrChanged) {
 			return a.takeNext() // and see what became of it
@@ -180,6 +183,16 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		return a.takeNext()
 	}
 	return a.openDecided(e, msg, r)
+}
+
+// decider returns who decides by msg, and whether they may.
+func (a *owner) decider(msg channels.Message) (by approvals.Person, entitled bool, err error) {
+	if msg.Decision != nil && msg.Decision.Operator {
+		return approvals.Person{Operator: true}, true, nil
+	}
+	by = approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}
+	entitled, err = a.approves(a.ctx, msg.Channel, msg.Sender)
+	return by, entitled, err
 }
 
 // signalDecided has the buttons of a question go away.

@@ -1,0 +1,55 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"parley/broker"
+	"parley/channels"
+	"parley/gateway/messages"
+	"parley/sessionkeys"
+)
+
+// Decide queues m, a decision about a question for permission that was taken elsewhere, in the
+// conversation of key: there it is carried out, whatever else was said and by whom. No limit of
+// what people may send holds for it. It is a *RefusedError if who asked may not be answered any
+// more; see MayAnswer. Nothing is recorded but the message, so after any error the decision may be
+// taken again.
+func (i *Intake) Decide(ctx context.Context, key sessionkeys.Key, asker channels.Sender, m channels.Message) error {
+	if err := i.MayAnswer(ctx, m.Channel, m.Address, asker); err != nil {
+		return err
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("write a decision: %w", err)
+	}
+	if _, err := i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(m), Token: key.Token(), Key: key.String(), Body: body}); err != nil {
+		return fmt.Errorf("queue a decision: %w", err)
+	}
+	return nil
+}
+
+// MayAnswer returns nil if somebody is answered at an address of a channel, and a *RefusedError
+// that says why not.
+func (i *Intake) MayAnswer(ctx context.Context, channel string, at sessionkeys.Address, s channels.Sender) error {
+	src, ok := i.present().Sources[channel]
+	if !ok {
+		return newRefusal("the channel %q, where it was asked, is not configured any more", channel)
+	}
+	chat, err := i.Store.Chat(ctx, chatID(at))
+	if err != nil {
+		return fmt.Errorf("look at the chat of a question: %w", err)
+	}
+	if chat.Closed {
+		return newRefusal("I cannot write any more to the chat where it was asked, so nothing runs")
+	}
+	r, err := ruling(ctx, i.People, channel, s)
+	if err != nil {
+		return err
+	}
+	if v := src.Access.Authorize(channels.Message{Channel: channel, Address: at, Sender: s}, r, chat.IDs...); !v.Allowed {
+		return newRefusal("%s, who asked, may not speak to me any more, so nothing runs", s.ID)
+	}
+	return nil
+}

@@ -107,8 +107,11 @@ func pressRefuse(t *testing.T, env *gatewaytest.Env, code string) {
 	t.Fatalf("no message has a button that says %q", says)
 }
 
+// typedAs is what a question says that permits it.
+var typedAs = regexp.MustCompile(`(\S+approve [0-9A-Z]{5}) permits it once`)
+
 // On each network a person types what the question says, and another person's word counts for
-// nothing.
+// nothing; what that one's agent asks, the first one reads and permits in their own chat.
 func TestPeoplePermitOnEveryNetwork(t *testing.T) {
 	t.Parallel()
 	offered := make(chan bool, 100)
@@ -129,21 +132,26 @@ func TestPeoplePermitOnEveryNetwork(t *testing.T) {
 		}
 	}})
 	env.Start()
-	typed := regexp.MustCompile(`(\S+approve [0-9A-Z]{5}) permits it once`)
 	for _, n := range gatewaytest.AllNetworks() {
 		p := env.Direct(n, ann)
 		p.Say("no-such-program || echo permitted-it")
 		shown := p.AwaitWords("May I use bash?")
-		m := typed.FindStringSubmatch(shown[len(shown)-1])
+		m := typedAs.FindStringSubmatch(shown[len(shown)-1])
 		if m == nil {
 			t.Fatalf("%s: no question: %q", p, shown)
 		}
 		p.Say(m[1])
 		p.AwaitWords("stdout:\npermitted-it")
 		other := env.Direct(n, ben)
-		other.Say("no-such-program || echo not-permitted")
-		other.AwaitWords("nobody in this chat may give it")
+		other.Say("no-such-program || echo by-another")
+		other.AwaitWords("You may not decide about it yourself.")
 		other.Say(m[1])
-		other.AwaitWords("I have asked nothing here under the code")
+		other.AwaitWords("nothing waits that you may decide about")
+		sign, _, _ := strings.Cut(m[1], "approve")
+		p.Say(sign + "approvals")
+		listed := p.AwaitWords("May I use bash? Asked by")
+		p.Say(typedAs.FindStringSubmatch(listed[len(listed)-1])[1])
+		p.AwaitWords("Its result goes to the chat where it was asked.")
+		other.AwaitWords("stdout:\nby-another")
 	}
 }

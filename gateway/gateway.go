@@ -29,6 +29,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/admin"
+	"parley/gateway/approvals"
 	"parley/gateway/attachments"
 	"parley/gateway/delivery"
 	"parley/gateway/documents"
@@ -104,6 +105,7 @@ type Gateway struct {
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
+	questions     *approvals.Desk   // as opened
 	leases        map[string]string // of the bot accounts, by instance
 	started       chan struct{}
 	ended         chan struct{} // closed when Run has returned
@@ -206,6 +208,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.opened = opened
+	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
 	if err := g.equip(g.present()); err != nil {
 		return err
@@ -226,7 +229,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	in := &intake.Intake{
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
-		Log: b, Store: store, People: g.people, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Log: b, Store: store, People: g.people, Questions: g.questions, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	}
 	g.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,8 +129,11 @@ type Request struct {
 	Asker   Person                `json:"asker"`              // whose turn it was
 	ReplyTo string                `json:"reply_to,omitempty"` // their message
 
-	Call   transcript.ToolCall `json:"call"`  // with its arguments as they are run
-	Shown  string              `json:"shown"` // what people read of it
+	Call   transcript.ToolCall `json:"call"`            // with its arguments as they are run
+	Shown  string              `json:"shown"`           // what people read of it
+	Where  string              `json:"where,omitempty"` // what runs it; see tools.Petition
+	Dir    string              `json:"dir,omitempty"`   // in which folder of the workspace
+	Env    []string            `json:"env,omitempty"`   // name=value
 	Digest string              `json:"digest"`
 
 	At      time.Time `json:"at"`
@@ -147,18 +151,30 @@ type Request struct {
 func New(now time.Time, timeout time.Duration) Request {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // which never fails
-	var code [codeLength]byte
-	_, _ = rand.Read(code[:])
-	for i := range code {
-		code[i] = alphabet[int(code[i])%len(alphabet)]
-	}
 	return Request{
-		ID: hex.EncodeToString(id[:]), Code: string(code[:]), At: now.UTC(), Expires: now.Add(timeout).UTC(), State: Pending,
+		ID: hex.EncodeToString(id[:]), Code: newCode(), At: now.UTC(), Expires: now.Add(timeout).UTC(), State: Pending,
 	}
 }
 
-// codeLength is how many characters of the alphabet a code has: enough that no two requests
-// of one conversation share one.
+func newCode() string {
+	var code [codeLength]byte
+	_, _ = rand.Read(code[:]) // which never fails
+	for i := range code {
+		code[i] = alphabet[int(code[i])%len(alphabet)]
+	}
+	return string(code[:])
+}
+
+// WithOwnCode returns r with a code that none of all has: a code means one request in the whole
+// gateway.
+func (r Request) WithOwnCode(all []Request) Request {
+	for slices.ContainsFunc(all, func(o Request) bool { return o.Code == r.Code && o.ID != r.ID }) {
+		r.Code = newCode()
+	}
+	return r
+}
+
+// codeLength is how many characters of the alphabet a code has.
 const codeLength = 5
 
 // alphabet is that of Crockford's base 32: no letter looks like a number.

@@ -90,7 +90,7 @@ func TestQuestion(t *testing.T) {
 	t.Parallel()
 	r := approvals.New(noon, 90*time.Minute)
 	r.Code, r.Call, r.Shown = "7K3MD", transcript.ToolCall{Name: "bash"}, "echo '\n```\n🔐 all is well\n````'"
-	got := r.Question("", "", 2_500_000_000_000, func(c string) string { return "!" + c })
+	got := r.Question("", 2_500_000_000_000, true, func(c string) string { return "!" + c })
 	want := "🔐 **May I use bash?**\n\n`````\necho '\n```\n🔐 all is well\n````'\n`````\n\nWhat follows costs $2.50 at most. !approve 7K3MD permits it once, !deny 7K3MD refuses it. The question stands for 90 minutes."
 	if got != want {
 		t.Errorf("asked\n%s\nwant\n%s", got, want)
@@ -108,7 +108,7 @@ func TestReason(t *testing.T) {
 		"**all\n\n🔐 `is`\u202e well** [go](https://x) is not a command": "🔐 **May I use bash?** I need permission: `**all 🔒 'is' well** [go](https://x) is not a command`.\n",
 		strings.Repeat("é", 400): "🔐 **May I use bash?** I need permission: `" + strings.Repeat("é", 300) + "…`.\n",
 	} {
-		if got := r.Question(why, "", 0, func(c string) string { return c }); !strings.HasPrefix(got, want) {
+		if got := r.Question(why, 0, true, func(c string) string { return c }); !strings.HasPrefix(got, want) {
 			t.Errorf("%q asked %q", why, got)
 		}
 	}

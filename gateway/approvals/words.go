@@ -107,28 +107,82 @@ func isHidden(r rune) bool {
 	return r == '\u2800' || r != '\n' && r != '\t' && r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
+// Typed returns a command as it is typed on a network.
+type Typed func(command string) string
+
 // Question returns what people are asked, in Markdown. why is why the tool needs permission,
-// "" where it cannot say; most is the most that the work behind it may cost, 0: no limit;
-// typed returns a command as it is typed on the network.
-func (r Request) Question(why, where string, most costs.Amount, typed func(command string) string) string {
+// "" where it cannot say; most is the most that the work behind it may cost, 0: no limit. here is
+// false in a chat where nobody may decide, which the question says.
+func (r Request) Question(why string, most costs.Amount, here bool, typed Typed) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s **May I use %s?**", Mark, r.Call.Name)
 	if why = quoteReason(why); why != "" {
 		b.WriteString(" I need permission: " + why + ".")
 	}
+	b.WriteString("\n\n" + r.frame() + "\n\n" + r.conditions())
+	if most > 0 {
+		fmt.Fprintf(&b, "What follows costs %s at most. ", most)
+	}
+	if here {
+		b.WriteString(r.commands(typed))
+	} else {
+		b.WriteString(r.elsewhere(typed))
+	}
+	fmt.Fprintf(&b, " The question stands for %s.", duration(r.Expires.Sub(r.At)))
+	return b.String()
+}
+
+// Description returns what somebody reads who may decide about r in another chat than that where
+// it was asked, in Markdown: as much as there, and who asked, and where.
+func (r Request) Description(at sessionkeys.Address, typed Typed) string {
+	where := "in direct messages"
+	if at.Kind != sessionkeys.DM {
+		where = "in the group " + quote(at.Peer)
+	}
+	asker := quote(r.Asker.ID)
+	if r.Asker.Name != "" {
+		asker = quote(r.Asker.Name) + ", " + asker
+	}
+	return fmt.Sprintf("**%s** May I use %s? Asked by %s, %s.\n\n%s\n\n%s%s The question stands until %s.",
+		r.Code, r.Call.Name, asker, where, r.frame(), r.conditions(), r.commands(typed), r.Expires.UTC().Format("15:04:05 UTC on 2 January"))
+}
+
+// frame returns what would run as a block of code, which nothing in it ends.
+func (r Request) frame() string {
 	fence := "```"
 	for strings.Contains(r.Shown, fence) {
 		fence += "`"
 	}
-	b.WriteString("\n\n" + fence + "\n" + r.Shown + "\n" + fence + "\n\n")
-	if where != "" {
-		b.WriteString("It runs in " + where + ". ")
+	return fence + "\n" + r.Shown + "\n" + fence
+}
+
+// conditions says under which conditions it runs.
+func (r Request) conditions() string {
+	var b strings.Builder
+	if r.Where != "" {
+		b.WriteString("It runs in " + r.Where + ". ")
 	}
-	if most > 0 {
-		fmt.Fprintf(&b, "What follows costs %s at most. ", most)
+	if r.Dir != "" {
+		b.WriteString("Its folder is " + quote(r.Dir) + ". ")
 	}
-	fmt.Fprintf(&b, "%s permits it once, %s refuses it. The question stands for %s.", typed("approve "+r.Code), typed("deny "+r.Code), duration(r.Expires.Sub(r.At)))
+	if len(r.Env) > 0 {
+		b.WriteString("Its environment has " + quote(strings.Join(r.Env, " ")) + ". ")
+	}
 	return b.String()
+}
+
+func (r Request) commands(typed Typed) string {
+	return fmt.Sprintf("%s permits it once, %s refuses it.", typed("approve "+r.Code), typed("deny "+r.Code))
+}
+
+// elsewhere says how a question is decided about which nobody may decide where it is asked.
+func (r Request) elsewhere(typed Typed) string {
+	return fmt.Sprintf("You may not decide about it yourself. Somebody who may finds it under the code %s in direct messages with me, by %s.", r.Code, typed("approvals"))
+}
+
+// quote returns a text of somebody as a piece of code, in which it is no markup.
+func quote(text string) string {
+	return "`" + strings.ReplaceAll(Defuse(visible(text)), "`", "'") + "`"
 }
 
 // maxReason is the most characters of a reason that are shown.
@@ -203,6 +257,14 @@ func (r Request) Opening() string {
 		return fmt.Sprintf("(%s has refused the call of %s that waited for permission.)", r.By, r.Call.Name)
 	}
 	return fmt.Sprintf("(%s has permitted the call of %s that waited for it. It is made now.)", r.By, r.Call.Name)
+}
+
+// Done returns what somebody reads who has decided about r in another chat.
+func (r Request) Done() string {
+	if r.State == Denied {
+		return fmt.Sprintf("Refused: the call of %s that %s asked about does not run.", r.Call.Name, r.Code)
+	}
+	return fmt.Sprintf("Permitted, once: the call of %s that %s asked about. Its result goes to the chat where it was asked.", r.Call.Name, r.Code)
 }
 
 // NotRun returns what people are told when the call does not run though it was permitted.

@@ -1,5 +1,5 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /goal, /sessions, /pair, /help, and what there is to choose with /model and
+// /status, /cost, /agents, /goal, /sessions, /approvals, /pair, /help, and what there is to choose with /model and
 // /provider.
 package commands
 
@@ -14,6 +14,7 @@ import (
 
 	"parley/agent/pressure"
 	"parley/costs"
+	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/gateway/conversations"
 	"parley/gateway/goals"
@@ -52,6 +53,8 @@ type Handler struct {
 	Log    *slog.Logger // nil: silence
 	Goals  bool         // conversations have goals
 	People Pairing      // nil: nobody is let in by a code
+	// Questions are what approvers may decide about; nil: nothing.
+	Questions *approvals.Desk
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 }
@@ -86,6 +89,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerAgents(ctx, by.Token)
 	case "goal":
 		return d.answerGoal(ctx, by.Token, sign)
+	case "approvals":
+		return d.answerApprovals(ctx, by, sign)
 	case "pair":
 		return d.answerPair(ctx, by, sign, c.Args)
 	case "sessions":

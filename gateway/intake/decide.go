@@ -7,6 +7,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/gateway/messages"
 	"parley/sessionkeys"
 )
@@ -20,6 +21,10 @@ func (i *Intake) Decide(ctx context.Context, key sessionkeys.Key, asker channels
 	if err := i.MayAnswer(ctx, m.Channel, m.Address, asker); err != nil {
 		return err
 	}
+	return i.publishDecision(ctx, key, m)
+}
+
+func (i *Intake) publishDecision(ctx context.Context, key sessionkeys.Key, m channels.Message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("write a decision: %w", err)
@@ -28,6 +33,35 @@ func (i *Intake) Decide(ctx context.Context, key sessionkeys.Key, asker channels
 		return fmt.Errorf("queue a decision: %w", err)
 	}
 	return nil
+}
+
+// decideElsewhere hands a decision about a question of another chat on to the conversation that
+// asked. Somebody who was not shown it there is shown it now, and has to decide once more.
+func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error) {
+	if i.Questions == nil || e.Address.Kind != sessionkeys.DM {
+		return pass, nil
+	}
+	q, err := i.Questions.Elsewhere(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
+	switch {
+	case err != nil:
+		return stop, fmt.Errorf("look for the question of %s: %w", e.command, err)
+	case q == nil:
+		return pass, nil // the conversation itself answers
+	case !i.Questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request):
+		text := "That was asked in another chat. Please read it, and then decide:\n\n" + q.Description(q.Key.Address(), e.source.command)
+		if err := i.answer(ctx, e.Message, text); err != nil {
+			return stop, err
+		}
+		i.Questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
+		return stop, nil
+	}
+	m := channels.Message{
+		Event: messages.ID{Kind: messages.Decided, About: messages.EventID(e.Message)}.String(),
+		Kind:  channels.Said, Channel: e.Channel, Address: q.Key.Address(), MessageID: q.ReplyTo,
+		Sender: e.Sender, Text: e.command.String(), Mentioned: true, SentAt: e.SentAt, ReceivedAt: e.ReceivedAt,
+		Decision: &channels.Decision{Request: q.ID, From: e.Address},
+	}
+	return stop, i.publishDecision(ctx, q.Key, m)
 }
 
 // MayAnswer returns nil if somebody is answered at an address of a channel, and a *RefusedError

@@ -14,6 +14,7 @@ import (
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/approvals"
 	"parley/gateway/messages"
 	"parley/gateway/policy"
 	"parley/sessions"
@@ -91,9 +92,12 @@ type Intake struct {
 	Store    Store
 	People   People // nil: the configuration alone says who may talk to the bot
 	Commands Commands
-	Observer Observer
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// Questions are those that approvers may decide about from another chat; nil: they decide in
+	// the chat where they were asked.
+	Questions *approvals.Desk
+	Observer  Observer
+	Logger    *slog.Logger
+	Now       func() time.Time
 
 	pieces    pieces
 	limiter   limiter
@@ -187,6 +191,7 @@ func (i *Intake) stages() pipeline {
 			limit.bot,
 		),
 		i.refuseLong,
+		onlyIf((*event).isDecision, i.decideElsewhere),
 		i.runCommand,
 		limit.queue,
 		i.attachOverheard,

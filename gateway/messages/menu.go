@@ -14,6 +14,7 @@ func Menu() []MenuEntry {
 		{"model", "which model answers here, and which others you may choose"},
 		{"provider", "whose model answers here, and whose others you may choose"},
 		{"plan", "plan mode: I look and propose, but change nothing; the same command ends it"},
+		{"approvals", "what waits for your permission, if you may give it"},
 		{"approve", "permit, once, what I asked for, by its code"},
 		{"deny", "refuse what I asked for, by its code"},
 		{"pair", "let in, in direct messages, somebody whom I gave a code"},

@@ -153,9 +153,9 @@ func (a Access) listsApprover(s channels.Sender) bool {
 	return slices.Contains(a.Approvers, s.ID) || s.Alias != "" && slices.Contains(a.Approvers, s.Alias)
 }
 
-// HasApprover reports whether there may be somebody in a chat who can permit something; s is
-// who speaks there, and may.
-func (a Access) HasApprover(at sessionkeys.Address, s channels.Sender) bool {
+// MayDecideIn reports whether there may be somebody in a chat who can permit something; s is
+// who speaks there, and may. Others decide from direct messages of their own.
+func (a Access) MayDecideIn(at sessionkeys.Address, s channels.Sender) bool {
 	if at.Kind == sessionkeys.DM {
 		return a.Approves(s, NoRuling)
 	}

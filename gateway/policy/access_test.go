@@ -72,7 +72,7 @@ func TestApprovers(t *testing.T) {
 		{channels.Sender{}, false},
 	} {
 		dm, group := sessionkeys.Address{Kind: sessionkeys.DM}, sessionkeys.Address{Kind: sessionkeys.Group}
-		if a.Approves(c.s, policy.NoRuling) != c.want || a.HasApprover(dm, c.s) != c.want || !a.HasApprover(group, c.s) || (policy.Access{Everyone: true}).HasApprover(group, c.s) || (policy.Access{Everyone: true}).Approves(c.s, policy.NoRuling) {
+		if a.Approves(c.s, policy.NoRuling) != c.want || a.MayDecideIn(dm, c.s) != c.want || !a.MayDecideIn(group, c.s) || (policy.Access{Everyone: true}).MayDecideIn(group, c.s) || (policy.Access{Everyone: true}).Approves(c.s, policy.NoRuling) {
 			t.Errorf("%+v approves: %v", c.s, a.Approves(c.s, policy.NoRuling))
 		}
 	}

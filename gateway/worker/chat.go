@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"parley/broker"
+	"parley/gateway/messages"
 	"parley/gateway/outcomes"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -28,6 +29,10 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 		return true, false, err
 	case chat.Closed:
 		a.w.Observer.CountIgnored(it.msg.Channel, outcomes.Closed)
+		if it.msg.Decision != nil {
+			released, err = a.answer(sessions.Command{Seq: it.e.Seq, Event: messages.Inbox(it.msg)}, it.e.Seq, it.msg, chatClosedText)
+			return true, released, err
+		}
 	case it.msg.Job == "" && chat.Canonical() != at.Peer: // a job's result goes where the operator says
 		if err := a.forward(it, chat); err != nil {
 			return true, false, err

@@ -19,17 +19,19 @@ import (
 // journal is the memory of a person's turn: the store, under the actor's fence.
 type journal struct {
 	sessions.Journal
-	a        *owner
-	t        sessions.Turn
-	counted  bool                // its cost is counted although no budget is for one turn
-	asked    *approvals.Request  // for which a person's permission is needed; nil: nothing
-	decided  *approvals.Request  // by whose decision the turn was opened; nil: by a message
-	job      *schedule.Job       // of whose run the turn is; nil: of none
-	resumed  bool                // an earlier take may have left children behind
-	tree     *subagents.TurnTree // nil: it can have no children
-	titling  <-chan struct{}     // closed when the call for a title has its money; nil: there is none
-	after    sessions.Mailbox    // the mailbox after Finish
-	released bool
+	a       *owner
+	t       sessions.Turn
+	counted bool               // its cost is counted although no budget is for one turn
+	asked   *approvals.Request // for which a person's permission is needed; nil: nothing
+	// decidedHere: there may be somebody in the chat who can decide about what is asked.
+	decidedHere bool
+	decided     *approvals.Request  // by whose decision the turn was opened; nil: by a message
+	job         *schedule.Job       // of whose run the turn is; nil: of none
+	resumed     bool                // an earlier take may have left children behind
+	tree        *subagents.TurnTree // nil: it can have no children
+	titling     <-chan struct{}     // closed when the call for a title has its money; nil: there is none
+	after       sessions.Mailbox    // the mailbox after Finish
+	released    bool
 }
 
 var _ agent.Journal = (*journal)(nil)
@@ -64,7 +66,9 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		}}
 	}
 	if o.Finish == transcript.Waiting && j.asked != nil {
-		e.Replies[0].Choices = j.asked.Choices()
+		if j.decidedHere {
+			e.Replies[0].Choices = j.asked.Choices()
+		}
 		r, err := j.asked.Record(e.At)
 		if err != nil {
 			return err //nolint:wrapcheck // it says which

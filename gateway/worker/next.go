@@ -85,6 +85,9 @@ func (a *owner) skip(seq uint64) (bool, error) {
 // to msg.
 func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
 	c.At = a.w.Now()
+	if d := msg.Decision; d != nil && !d.Operator { // who decided elsewhere reads it there
+		msg.Address, msg.MessageID = d.From, ""
+	}
 	if d := msg.Decision; d != nil && d.Operator { // whose program sees what became of it, and the chat did not ask
 		a.w.Logger.Warn("operator's decision not carried out", "session", a.m.Session, "request", d.Request, "reason", text)
 	} else {

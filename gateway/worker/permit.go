@@ -18,10 +18,11 @@ import (
 
 // Answers to /approve and /deny.
 const (
-	noCodeText      = "Which one? Behind %s stands the code that I gave with the question."
-	noRequestText   = "I have asked nothing here under the code %s."
-	notApproverText = "You may not decide about that."
-	askerLeftText   = "%s may not speak to me any more, so the call of %s that %s asked about does not run."
+	noCodeText       = "Which one? Behind %s stands the code that I gave with the question."
+	noRequestText    = "Under the code %s nothing waits that you may decide about." // whether or not there is something
+	chatClosedText   = "I cannot write any more to the chat where that was asked, so nothing runs."
+	stoppedThereText = "Somebody has said stop in the chat where that was asked, before I took up what you decided. So nothing runs."
+	askerLeftText    = "%s may not speak to me any more, so the call of %s that %s asked about does not run."
 )
 
 // permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
@@ -103,21 +104,27 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	if err != nil {
 		return tools.Verdict{}, err
 	}
-	if !a.settings.Access[j.t.Channel].HasApprover(j.t.From, opener.Sender) {
-		return tools.Verdict{Decision: tools.Deny, Reason: "it needs a person's permission, and nobody in this chat may give it"}, nil
+	access := a.settings.Access[j.t.Channel]
+	if len(access.Approvers) == 0 {
+		return tools.Verdict{Decision: tools.Deny, Reason: "it needs a person's permission, and nobody may give it"}, nil
 	}
-	r := a.w.NewRequest(j.t.ID, a.w.Now(), a.settings.Approvals.Timeout)
+	now := a.w.Now()
+	all, err := approvals.List(ctx, a.w.Store, "", now)
+	if err = a.passUnreadable(err); err != nil {
+		return tools.Verdict{}, err
+	}
+	r := a.w.NewRequest(j.t.ID, now, a.settings.Approvals.Timeout).WithOwnCode(all)
 	r.Token, r.Session, r.Turn, r.Channel, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.ReplyTo
 	r.Asker = approvals.Person{ID: j.t.Sender, Alias: opener.Sender.Alias, Name: opener.Sender.Name}
 	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
-	r.Shown, r.Digest = p.Text, digest
-	j.asked = &r
+	r.Shown, r.Where, r.Dir, r.Env, r.Digest = p.Text, p.Where, c.Dir, c.Env, digest
+	j.asked, j.decidedHere = &r, access.MayDecideIn(j.t.From, opener.Sender)
 	why := ""
 	if reasoner, ok := t.(tools.Reasoner); ok {
 		why = reasoner.Reason(c)
 	}
 	ag, _ := a.chosenAgent(ctx)
-	return tools.Verdict{Decision: tools.Pending, Reason: r.Waiting(), Ask: r.Question(why, p.Where, ag.MaxCost, a.typed)}, nil
+	return tools.Verdict{Decision: tools.Pending, Reason: r.Waiting(), Ask: r.Question(why, ag.MaxCost, j.decidedHere, a.typed)}, nil
 }
 
 // decide carries out /approve and /deny: it writes the decision, and opens the turn that
@@ -142,11 +149,11 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 	switch {
 	case code == "":
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noCodeText, a.typed(c.Name)))
+	case found && !r.IsDecidedOutside() && !entitled:
+		a.w.Logger.Info("decision refused", "session", a.m.Session, "channel", msg.Channel, "sender", msg.Sender.ID, "request", r.ID)
+		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
 	case !found:
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
-	case !r.IsDecidedOutside() && !entitled:
-		a.w.Logger.Info("decision refused", "session", a.m.Session, "channel", msg.Channel, "sender", msg.Sender.ID, "request", r.ID)
-		return a.answer(change, e.Seq, msg, notApproverText)
 	}
 	if r.DecidedIn != id {
 		if late := r.TooLate(a.m.Session, now); late != "" {
@@ -174,6 +181,9 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		a.signalDecided(r)
 		faultpoint.Hit("worker.decided")
 	}
+	if err := a.tellDecider(e, msg, r); err != nil {
+		return false, err
+	}
 	switch waited, err := a.admit(person{msg.Channel, r.Asker.ID}); {
 	case errors.Is(err, errPoked):
 		return a.release() // which says whether a request is there
@@ -193,6 +203,28 @@ func (a *owner) decider(msg channels.Message) (by approvals.Person, entitled boo
 	by = approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}
 	entitled, err = a.approves(a.ctx, msg.Channel, msg.Sender)
 	return by, entitled, err
+}
+
+// tellDecider tells somebody who decided in another chat that their decision holds, once. What
+// becomes of it is told where it was asked.
+func (a *actor) tellDecider(e broker.Envelope, msg channels.Message, r approvals.Request) error {
+	if msg.Decision == nil || msg.Decision.Operator {
+		return nil
+	}
+	told := messages.Inbox(msg)
+	told.Event = messages.ID{Kind: messages.Note, About: told.Event}.String()
+	now := a.w.Now()
+	added, err := a.w.Store.Notice(a.ctx, told, []sessions.Outgoing{{
+		ID: messages.ID{Kind: messages.Note, About: a.turnID(e.Seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
+		To: msg.Decision.From, Text: r.Done(), At: now, MaybeDuplicate: e.Seq <= a.w.AmbiguousThrough,
+	}}, now)
+	if err != nil {
+		return fmt.Errorf("tell who decided in another chat: %w", err)
+	}
+	if added {
+		a.w.signalOutbox(msg.Channel)
+	}
+	return nil
 }
 
 // signalDecided has the buttons of a question go away.

@@ -135,7 +135,7 @@ func TestACallThatNeedsPermission(t *testing.T) {
 		"needs its code": {
 			func(r *fixture, _ guarded, _ string) { r.say(1, "/approve"); r.say(1, "/approve 00000") },
 			0,
-			[]string{"Which one? Behind /approve stands the code that I gave with the question.", "I have asked nothing here under the code 00000."},
+			[]string{"Which one? Behind /approve stands the code that I gave with the question.", "Under the code 00000 nothing waits that you may decide about."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +240,6 @@ func TestWhoAndWhatIsNotAsked(t *testing.T) {
 		want   string
 	}{
 		"no approvers":                {1, "", func(s *worker.Settings) { s.Access = nil }, "noted is a tool of category admin, which is not allowed here"},
-		"another person's chat":       {2, "", func(*worker.Settings) {}, "it needs a person's permission, and nobody in this chat may give it"},
 		"more than anybody reads":     {1, strings.Repeat("x", approvals.MaxShown), func(*worker.Settings) {}, "it needs a person's permission, and its 1512 bytes are more than the 1500"},
 		"characters that nobody sees": {1, "a\u202eb", func(*worker.Settings) {}, "it needs a person's permission, and holds characters that people cannot see"},
 	} {
@@ -270,7 +269,7 @@ func TestOnlyApproversDecide(t *testing.T) {
 		code := r.question()
 		o.Settings.Access["tg"] = policy.Access{People: []string{"1"}, Approvers: nil}
 		r.say(1, "/approve "+code)
-		r.wantAnswers(1, r.answers(1)[0], "You may not decide about that.")
+		r.wantAnswers(1, r.answers(1)[0], "Under the code "+code+" nothing waits that you may decide about.")
 		if r.counted("tool") != 0 {
 			t.Error("it ran")
 		}

@@ -50,6 +50,7 @@ func (a *actor) applyControls() (bool, error) {
 			return false, err
 		}
 		ids = append(ids, c.ID)
+		replies = append(replies, a.answersToDeciders(passed)...)
 		if c.Kind == sessions.KindShut { // nobody can be told
 			continue
 		}
@@ -71,6 +72,22 @@ func (a *actor) applyControls() (bool, error) {
 		a.w.signalOutbox(r.Channel)
 	}
 	return a.release()
+}
+
+// answersToDeciders returns what those read who have decided, in other chats, by messages that are
+// discarded.
+func (a *actor) answersToDeciders(discarded []broker.Envelope) (replies []sessions.Outgoing) {
+	for _, e := range discarded {
+		m, err := a.decode(e)
+		if err != nil || m.Decision == nil || m.Decision.Operator {
+			continue
+		}
+		replies = append(replies, sessions.Outgoing{
+			ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, Session: a.m.Session,
+			To: m.Decision.From, Text: stoppedThereText, At: a.w.Now(), MaybeDuplicate: e.Seq <= a.w.AmbiguousThrough,
+		})
+	}
+	return replies
 }
 
 // withdrawQuestions withdraws what waits for permission in the conversation, and returns how many

@@ -96,7 +96,7 @@ func (e *edition) withPrices(v *prices.View) *edition {
 func (g *Gateway) equip(e *edition) error {
 	store, b, book := g.opened.store, g.opened.log, g.people
 	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions,
+		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(),
 	}
 	e.giveRunner(g.opened.sandbox)
 	if err := e.attachTools(store); err != nil {
@@ -125,12 +125,21 @@ func (g *Gateway) equip(e *edition) error {
 		Authorize: func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
 			return intake.Reauthorize(ctx, book, e.arrivals.Sources, m, chat...)
 		},
-		Ruling: book.Ruling,
+		Standing: book.Standing, Approvers: book.HasApprover,
 		AgentFor: func(m channels.Message, chat ...string) string {
 			return e.arrivals.Sources[m.Channel].Bound.AgentFor(m, chat...)
 		},
 	}
 	return nil
+}
+
+// commandAccounts returns the bot accounts as commands know them.
+func (e *edition) commandAccounts() map[string]commands.Account {
+	m := map[string]commands.Account{}
+	for _, a := range e.cfg.Accounts() {
+		m[a.Name] = commands.Account{Access: a.Access, CheckPerson: a.Person}
+	}
+	return m
 }
 
 // sources returns the bot accounts as intake knows them.

@@ -38,12 +38,13 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 				Instructions: said.instructions, Skills: said.skills,
 			}, true
 		},
-		Subagents: func() recording.Setup {
+		Setup: func(ctx context.Context) (recording.Setup, error) {
 			e := g.present()
+			named, err := g.recordedRoles(ctx, e)
 			return recording.Setup{
 				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Web: e.recordedWeb(), Commands: e.recordedCommands(),
-				Approvals: e.cfg.Approvals, Approvers: e.cfg.Approvers(), Jobs: e.recordedJobs(),
-			}
+				Approvals: e.cfg.Approvals, Approvers: named.approvers, Guests: named.guests, Jobs: e.recordedJobs(),
+			}, err
 		},
 	}
 }

@@ -99,12 +99,15 @@ func (s *player) newRequest(turn string, now time.Time, timeout time.Duration) a
 	return r
 }
 
-// access returns who may permit calls, by channel instance. Everybody else was let in before
-// they were recorded.
+// access returns who may permit calls and who is a guest, by channel instance. Everybody else was
+// let in before they were recorded.
 func (s *player) access() map[string]policy.Access {
-	m := map[string]policy.Access{}
-	for name, ids := range s.script.r.Header.Setup.Approvers {
+	setup, m := s.script.r.Header.Setup, map[string]policy.Access{}
+	for name, ids := range setup.Approvers {
 		m[name] = policy.Access{Everyone: true, Approvers: ids}
+	}
+	for name, ids := range setup.Guests {
+		m[name] = policy.Access{Everyone: true, Approvers: m[name].Approvers, Roles: policy.RoleLists{Guest: ids}}
 	}
 	return m
 }

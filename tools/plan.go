@@ -30,11 +30,17 @@ func (s *Set) Plan() *Set {
 // something, whatever set the tool comes from, and asks next about the others; a nil next
 // allows them.
 func PlanGate(next Gate) Gate {
+	return LookGate("this conversation is in plan mode: propose it instead", next)
+}
+
+// LookGate returns a gate that denies every call that would change something, with the reason
+// behind those words, and asks next about the others; a nil next allows them.
+func LookGate(reason string, next Gate) Gate {
 	looks := func(_ context.Context, t Tool, c Call) (Verdict, error) {
 		if changesNothing(t, c) {
 			return Verdict{}, nil
 		}
-		return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s would change something, and this conversation is in plan mode: propose it instead", c.Name)}, nil
+		return Verdict{Decision: Deny, Reason: fmt.Sprintf("%s would change something, and %s", c.Name, reason)}, nil
 	}
 	if next == nil {
 		return looks

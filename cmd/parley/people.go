@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/gateway/admin"
+	"parley/gateway/roles"
 )
 
 func accessCommand(p program) *cobra.Command {
@@ -19,13 +20,7 @@ written. Who is shut out is so although the configuration lists them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listAccessCommand(p),
-		setAccessCommand(p, true, "allow CHANNEL ID", "Let somebody in, in direct messages", `allow takes the name of the bot account and the network's stable id, which the log shows when
-that person writes to the bot. In groups they are answered when the configuration lists
-them. Who was shut out and is listed is as the configuration says again.`),
-		setAccessCommand(p, false, "deny CHANNEL ID", "Shut somebody out, everywhere on that account", `deny takes the name of the bot account and the network's stable id. What that person has
-said and was not taken up yet is dropped; a turn that runs goes on to its end, unless somebody
-stops it.`))
+	c.AddCommand(listAccessCommand(p), allowCommand(p), denyCommand(p))
 	return c
 }
 
@@ -47,7 +42,7 @@ func listAccessCommand(p program) *cobra.Command {
 			}
 			return printProblem(o, page.Problem)
 		}
-		t := newTable("CHANNEL", "PERSON", "ACCESS", "SOURCE", "BY", "CODE", "SINCE")
+		t := newTable("CHANNEL", "PERSON", "ACCESS", "ROLE", "SOURCE", "BY", "CODE", "SINCE")
 		for _, e := range page.Entries {
 			person, since := sanitize(e.Person), ""
 			if e.Person == "" {
@@ -56,7 +51,7 @@ func listAccessCommand(p program) *cobra.Command {
 			if !e.At.IsZero() {
 				since = formatTime(e.At)
 			}
-			t.add(sanitize(e.Channel), person, accessText(e), string(e.Source), sanitize(e.By), sanitize(e.Code), since)
+			t.add(sanitize(e.Channel), person, accessText(e), sanitize(string(e.Role)), string(e.Source), sanitize(e.By), sanitize(e.Code), since)
 		}
 		if err := t.print(o.out); err != nil {
 			return err
@@ -67,14 +62,10 @@ func listAccessCommand(p program) *cobra.Command {
 
 // accessText describes what an entry says.
 func accessText(e admin.AccessEntry) string {
-	text := string(e.Ruling)
-	switch {
-	case e.Overruled:
-		return text + ", overruled"
-	case e.Approver:
-		return text + ", approver"
+	if e.Overruled {
+		return string(e.Ruling) + ", overruled"
 	}
-	return text
+	return string(e.Ruling)
 }
 
 // printProblem names the records that cannot be read, if there are any.
@@ -86,18 +77,39 @@ func printProblem(o *operator, problem string) error {
 	return err //nolint:wrapcheck // the caller says what failed
 }
 
-func setAccessCommand(p program, allow bool, use, short, long string) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
-		Use: use, Short: short, Long: long,
-		Args: cobra.ExactArgs(2),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) ([]string, error) {
-				page, err := ask.Access(ctx)
-				return page.Channels, err //nolint:wrapcheck // it names what was asked
-			})
-		},
+func allowCommand(p program) *cobra.Command {
+	var role string
+	c := adminCommand(p, &cobra.Command{
+		Use:   "allow CHANNEL ID",
+		Short: "Let somebody in, in direct messages, or give them a role",
+		Long: `allow takes the name of the bot account and the network's stable id, which the log shows when
+that person writes to the bot. In groups they are answered when the configuration lists
+them. Who was shut out, or had a role by this command, and is listed is as the configuration
+says again; with --role they have that one, whatever it says.`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeAccounts(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.SetAccess(ctx, args[0], args[1], allow)
+		e, err := ask.Allow(ctx, args[0], args[1], roles.Role(role))
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		return printAccess(o, e)
+	})
+	c.Flags().StringVar(&role, "role", "", "what they may do: guest, user, admin or owner (docs/operating.md)")
+	return c
+}
+
+func denyCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:   "deny CHANNEL ID",
+		Short: "Shut somebody out, everywhere on that account",
+		Long: `deny takes the name of the bot account and the network's stable id. What that person has
+said and was not taken up yet is dropped; a turn that runs goes on to its end, unless somebody
+stops it.`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeAccounts(p),
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		e, err := ask.Deny(ctx, args[0], args[1])
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -105,19 +117,31 @@ func setAccessCommand(p program, allow bool, use, short, long string) *cobra.Com
 	})
 }
 
+func completeAccounts(p program) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) ([]string, error) {
+			page, err := ask.Access(ctx)
+			return page.Channels, err //nolint:wrapcheck // it names what was asked
+		})
+	}
+}
+
 // printAccess prints whether a person may talk to the bot now, and which decision says so.
 func printAccess(o *operator, e admin.AccessEntry) error {
 	if o.json {
 		return o.printJSON(e)
 	}
-	text := "%s may talk to %s, in direct messages\n"
+	text, role := "%s may talk to %s, in direct messages%s\n", ""
+	if e.Role != roles.None {
+		role = ", with the role " + sanitize(string(e.Role))
+	}
 	switch {
 	case e.Source == admin.FromConfiguration:
-		text = "%s may talk to %s, as the configuration says\n"
+		text = "%s may talk to %s, as the configuration says%s\n"
 	case e.Ruling == "denied":
-		text = "%s is shut out of %s\n"
+		text = "%s is shut out of %s%s\n"
 	}
-	_, err := fmt.Fprintf(o.out, text, sanitize(e.Person), sanitize(e.Channel))
+	_, err := fmt.Fprintf(o.out, text, sanitize(e.Person), sanitize(e.Channel), role)
 	return err //nolint:wrapcheck // the caller says what failed
 }
 

@@ -52,7 +52,7 @@ func TestPeopleAreLetInAndShutOut(t *testing.T) {
 	p := start(t, environment, "run", "--config", config)
 	say(t, tg, "one")
 	await(t, tg, "the answer to Ann", answer("one"))
-	for _, c := range []struct{ command, want string }{{"pair", "No code waits.\n"}, {"access", "CHANNEL  PERSON  ACCESS             SOURCE         BY  CODE  SINCE\ntg       1001    allowed, approver  configuration\n"}} {
+	for _, c := range []struct{ command, want string }{{"pair", "No code waits.\n"}, {"access", "CHANNEL  PERSON  ACCESS   ROLE   SOURCE         BY  CODE  SINCE\ntg       1001    allowed  admin  configuration\n"}} {
 		if out := saidOf(t, c.command, "ls", "-c", config); out != c.want {
 			t.Errorf("%s ls at first: %q", c.command, out)
 		}
@@ -109,14 +109,22 @@ CODECODE  tg       1002    TIME  THEN
 	}
 	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "gateway started")
 	golden(t, "access ls", strings.Replace(saidOf(t, "access", "ls", "-c", config), second, "CODECODE", 1), `
-CHANNEL  PERSON  ACCESS              SOURCE         BY            CODE      SINCE
-tg       1001    allowed, overruled  configuration
-tg       1001    denied              record         the operator            TIME
-tg       1002    denied              record         the operator            TIME
-tg       1003    allowed             record         Ann           CODECODE  TIME
+CHANNEL  PERSON  ACCESS              ROLE   SOURCE         BY            CODE      SINCE
+tg       1001    allowed, overruled  admin  configuration
+tg       1001    denied                     record         the operator            TIME
+tg       1002    denied                     record         the operator            TIME
+tg       1003    allowed             user   record         Ann           CODECODE  TIME
 `)
-	if out := saidOf(t, "access", "allow", "tg", "1001", "-c", config); out != "1001 may talk to tg, as the configuration says\n" {
+	if out := saidOf(t, "access", "allow", "tg", "1001", "-c", config); out != "1001 may talk to tg, as the configuration says, with the role admin\n" {
 		t.Errorf("allow who is listed: %q", out)
+	}
+	if out := saidOf(t, "access", "allow", "tg", "1002", "--role", "owner", "-c", config); out != "1002 may talk to tg, in direct messages, with the role owner\n" {
+		t.Errorf("allow with a role: %q", out)
+	}
+	benSays("/access allow 1003 guest")
+	await(t, tg, "that Cem is a guest", answer("Done: I answer 1003, who is a guest here."))
+	if out := saidOf(t, "access", "ls", "-c", config); !regexp.MustCompile(`(?m)^tg +1002 +allowed +owner +record +the operator .*\ntg +1003 +allowed +guest +record +Ben `).MatchString(out) {
+		t.Errorf("roles: %s", out)
 	}
 	if out := saidOf(t, "access", "allow", "tg", "1002", "-c", config); out != "1002 may talk to tg, in direct messages\n" {
 		t.Errorf("allow: %q", out)

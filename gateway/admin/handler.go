@@ -87,7 +87,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /v1/cron", s.jobs)
 	handle("POST /v1/cron/{name}/run", s.runJob)
 	handle("GET /v1/access", s.access)
-	handle("POST /v1/access/allow", s.allowPerson, "channel", "person")
+	handle("POST /v1/access/allow", s.allowPerson, "channel", "person", "role")
 	handle("POST /v1/access/deny", s.denyPerson, "channel", "person")
 	handle("GET /v1/pairing", s.pairing)
 	handle("POST /v1/pairing/approve", s.approvePairing, "code")

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -10,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/gateway/people"
 	"parley/gateway/policy"
 	"parley/gateway/records"
+	"parley/gateway/roles"
 )
 
 // Account is what is configured of who may talk to a bot account.
@@ -39,11 +42,12 @@ type AccessEntry struct {
 	Ruling  policy.Ruling `json:"ruling"`           // allowed or denied
 	Source  Source        `json:"source"`
 	// Overruled: they are denied by a record, so that what the configuration says does not hold.
-	Overruled bool      `json:"overruled,omitempty"`
-	Approver  bool      `json:"approver,omitempty"`
-	By        string    `json:"by,omitempty"`   // who decided, as others know them
-	Code      string    `json:"code,omitempty"` // by which they had asked
-	At        time.Time `json:"at,omitzero"`
+	Overruled bool `json:"overruled,omitempty"`
+	// Role is what they are there; none: they are denied, or the configuration says it.
+	Role roles.Role `json:"role,omitempty"`
+	By   string     `json:"by,omitempty"`   // who decided, as others know them
+	Code string     `json:"code,omitempty"` // by which they had asked
+	At   time.Time  `json:"at,omitzero"`
 }
 
 // AccessPage is everybody who is named, by channel and id.
@@ -70,10 +74,10 @@ func (s *Server) access(r *http.Request) (any, error) {
 	if page.Problem, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
-	denied := map[[2]string]bool{}
+	overruled := map[[2]string]bool{}
 	for _, p := range decided {
-		if p.Ruling == policy.ShutOut {
-			denied[[2]string{p.Channel, p.ID}], denied[[2]string{p.Channel, p.Alias}] = true, true
+		if p.Ruling == policy.ShutOut || p.Role != roles.None {
+			overruled[[2]string{p.Channel, p.ID}], overruled[[2]string{p.Channel, p.Alias}] = true, true
 		}
 	}
 	accounts := s.o.Accounts()
@@ -87,12 +91,16 @@ func (s *Server) access(r *http.Request) (any, error) {
 		for _, id := range listed {
 			page.Entries = append(page.Entries, AccessEntry{
 				Channel: name, Person: id, Ruling: policy.LetIn, Source: FromConfiguration,
-				Overruled: id != "" && denied[[2]string{name, id}], Approver: slices.Contains(a.Approvers, id),
+				Overruled: id != "" && overruled[[2]string{name, id}], Role: a.ListedRole(id),
 			})
 		}
 	}
 	for _, p := range decided {
-		page.Entries = append(page.Entries, describePerson(p))
+		e := describePerson(p)
+		if a := accounts[p.Channel].Access; p.Ruling == policy.LetIn {
+			e.Role = a.RoleOf(channels.Sender{ID: p.ID, Alias: p.Alias}, policy.Standing{Ruling: p.Ruling, Role: p.Role})
+		}
+		page.Entries = append(page.Entries, e)
 	}
 	slices.SortStableFunc(page.Entries, func(a, b AccessEntry) int {
 		return strings.Compare(a.Channel+"\x00"+a.Person, b.Channel+"\x00"+b.Person)
@@ -101,7 +109,7 @@ func (s *Server) access(r *http.Request) (any, error) {
 }
 
 func describePerson(p people.Person) AccessEntry {
-	return AccessEntry{Channel: p.Channel, Person: p.ID, Alias: p.Alias, Ruling: p.Ruling, Source: FromRecord, By: p.By.String(), Code: p.By.Code, At: p.At}
+	return AccessEntry{Channel: p.Channel, Person: p.ID, Alias: p.Alias, Ruling: p.Ruling, Role: p.Role, Source: FromRecord, By: p.By.String(), Code: p.By.Code, At: p.At}
 }
 
 // findPerson returns whom a question is about, and what is configured of their channel.
@@ -124,22 +132,33 @@ func (s *Server) allowPerson(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Access.Everyone || slices.Contains(a.Access.People, id) { // the configuration is enough
-		was, err := s.o.People.Forget(r.Context(), channel, id, policy.ShutOut)
-		if err != nil {
-			return nil, describeDecisionError(err)
+	role := roles.Role(r.URL.Query().Get("role"))
+	if role != roles.None {
+		if err := role.Validate(); err != nil {
+			return nil, newError(Invalid, "the role of a person: %v", err)
 		}
-		if was {
-			s.logDecision(r, "person who was shut out is allowed again by the operator", channel, id)
-		}
-		return AccessEntry{Channel: channel, Person: id, Ruling: policy.LetIn, Source: FromConfiguration}, nil
+	} else if a.Access.Everyone || slices.Contains(a.Access.People, id) { // the configuration is enough
+		return s.allowAsConfigured(r, channel, id, a)
 	}
-	p, err := s.o.People.Allow(r.Context(), channel, id, people.By{})
+	p, err := s.o.People.Allow(r.Context(), channel, id, role, people.By{})
 	if err != nil {
 		return nil, describeDecisionError(err)
 	}
-	s.logDecision(r, "person let in by the operator", channel, id)
+	s.logDecision(r, "person let in by the operator", channel, id, "role", cmp.Or(role, roles.User))
 	return describePerson(p), nil
+}
+
+// allowAsConfigured takes back that somebody whom the configuration lists was shut out, or has another
+// role than it says.
+func (s *Server) allowAsConfigured(r *http.Request, channel, id string, a Account) (any, error) {
+	was, err := s.o.People.Reset(r.Context(), channel, id)
+	if err != nil {
+		return nil, describeDecisionError(err)
+	}
+	if was {
+		s.logDecision(r, "person is allowed by the operator as the configuration says", channel, id)
+	}
+	return AccessEntry{Channel: channel, Person: id, Ruling: policy.LetIn, Role: a.Access.ListedRole(id), Source: FromConfiguration}, nil
 }
 
 func (s *Server) denyPerson(r *http.Request) (any, error) {
@@ -155,8 +174,8 @@ func (s *Server) denyPerson(r *http.Request) (any, error) {
 	return describePerson(p), nil
 }
 
-func (s *Server) logDecision(r *http.Request, event, channel, id string) {
-	s.o.Logger.Info(event, "channel", channel, "person", id, "uid", r.Context().Value(uidKey{}))
+func (s *Server) logDecision(r *http.Request, event, channel, id string, more ...any) {
+	s.o.Logger.Info(event, append([]any{"channel", channel, "person", id, "uid", r.Context().Value(uidKey{})}, more...)...)
 }
 
 // describeDecisionError says what an operator can do about err.
@@ -179,13 +198,19 @@ func (c *Client) Access(ctx context.Context) (page AccessPage, err error) {
 	return page, err
 }
 
-// SetAccess lets somebody in on a channel, in direct messages, or shuts them out. It holds from
-// their next message on.
-func (c *Client) SetAccess(ctx context.Context, channel, person string, allow bool) (e AccessEntry, err error) {
-	path := "/v1/access/deny"
-	if allow {
-		path = "/v1/access/allow"
+// Allow lets somebody in on a channel, in direct messages, with a role; without one as the
+// configuration says, or as a user. It holds from their next message on.
+func (c *Client) Allow(ctx context.Context, channel, person string, role roles.Role) (e AccessEntry, err error) {
+	about := url.Values{"channel": {channel}, "person": {person}}
+	if role != roles.None {
+		about.Set("role", string(role))
 	}
-	err = c.request(ctx, http.MethodPost, path, url.Values{"channel": {channel}, "person": {person}}, &e)
+	err = c.request(ctx, http.MethodPost, "/v1/access/allow", about, &e)
+	return e, err
+}
+
+// Deny shuts somebody out on a channel, from their next message on.
+func (c *Client) Deny(ctx context.Context, channel, person string) (e AccessEntry, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/access/deny", url.Values{"channel": {channel}, "person": {person}}, &e)
 	return e, err
 }

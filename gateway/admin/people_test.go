@@ -15,6 +15,7 @@ import (
 	"parley/gateway/listeners"
 	"parley/gateway/people"
 	"parley/gateway/policy"
+	"parley/gateway/roles"
 	"parley/sessions"
 	"parley/sessions/memtest"
 )
@@ -107,16 +108,16 @@ func TestOperatorsLetPeopleInAndShutThemOut(t *testing.T) {
 		if e.Ruling != c.ruling || e.Source != c.source || e.Channel != c.channel || e.Person != c.person {
 			t.Errorf("%+v: %+v, %+v", c, e, failed)
 		}
-		if r, err := d.book.Ruling(t.Context(), c.channel, channels.Sender{ID: c.person}); r != c.then || err != nil {
+		if r, err := d.book.Standing(t.Context(), c.channel, channels.Sender{ID: c.person}); r.Ruling != c.then || err != nil {
 			t.Errorf("%+v: then is decided %q, %v", c, r, err)
 		}
 	}
 	page, _ := ask[admin.AccessPage](d, "GET", "/v1/access")
 	var all []string
 	for _, e := range page.Entries {
-		all = append(all, strings.Join([]string{e.Channel, e.Person, string(e.Ruling), string(e.Source), map[bool]string{true: "overruled"}[e.Overruled], map[bool]string{true: "approver"}[e.Approver]}, " "))
+		all = append(all, strings.Join([]string{e.Channel, e.Person, string(e.Ruling), string(e.Source), map[bool]string{true: "overruled"}[e.Overruled], string(e.Role)}, " "))
 	}
-	want := "a 1 allowed configuration  approver\na 2 allowed configuration overruled \na 2 denied record  \na 3 allowed record  \nb  allowed configuration  \nb 9 denied record  "
+	want := "a 1 allowed configuration  admin\na 2 allowed configuration overruled user\na 2 denied record  \na 3 allowed record  user\nb  allowed configuration  user\nb 9 denied record  "
 	if got := strings.Join(all, "\n"); got != want || page.Problem != "" {
 		t.Errorf("listed\n%s\nwant\n%s\n%s", got, want, page.Problem)
 	}
@@ -125,6 +126,38 @@ func TestOperatorsLetPeopleInAndShutThemOut(t *testing.T) {
 	}
 	if page, failed := ask[admin.AccessPage](d, "GET", "/v1/access"); len(page.Entries) != 6 || !strings.Contains(page.Problem, "the record person of a/7") {
 		t.Errorf("with a record that cannot be read: %+v, %+v", page, failed)
+	}
+}
+
+// An operator gives a role, to who is listed too; allowing without one and denying take it away.
+func TestOperatorsGiveRoles(t *testing.T) {
+	t.Parallel()
+	a := policy.Access{People: []string{"1", "2"}, Roles: policy.RoleLists{Owner: []string{"1"}}}
+	d := newDoor(t, map[string]admin.Account{"a": {Access: a}})
+	for _, c := range []struct {
+		verb, person, role string
+		said, then         roles.Role
+	}{
+		{"allow", "3", "guest", roles.Guest, roles.Guest},
+		{"allow", "3", "", roles.None, roles.User},
+		{"allow", "2", "admin", roles.Admin, roles.Admin},
+		{"deny", "2", "", roles.None, roles.None},
+		{"allow", "2", "", roles.User, roles.User},
+		{"allow", "1", "guest", roles.Guest, roles.Guest},
+		{"allow", "1", "", roles.Owner, roles.Owner},
+	} {
+		q := []string{"channel", "a", "person", c.person}
+		if c.role != "" {
+			q = append(q, "role", c.role)
+		}
+		e, failed := ask[admin.AccessEntry](d, "POST", "/v1/access/"+c.verb, q...)
+		is := channels.Sender{ID: c.person}
+		if d, err := d.book.Standing(t.Context(), "a", is); e.Role != c.said || a.RoleOf(is, d) != c.then || err != nil {
+			t.Errorf("%+v: %+v, %+v; then %+v, %v", c, e, failed, d, err)
+		}
+	}
+	if _, failed := ask[admin.AccessEntry](d, "POST", "/v1/access/allow", "channel", "a", "person", "3", "role", "root"); !strings.Contains(failed.Message, `"root" is none of guest, user, admin, owner`) {
+		t.Errorf("a role that is none: %+v", failed)
 	}
 }
 
@@ -158,7 +191,7 @@ func TestOperatorsApproveAndRevokeCodes(t *testing.T) {
 	if done, failed := revoke("1", "a"); done != (admin.RevokedPairing{Channel: "a", Person: "1", Allowed: true}) {
 		t.Errorf("who was let in: %+v, %+v", done, failed)
 	}
-	if r, err := d.book.Ruling(ctx, "a", channels.Sender{ID: "1"}); r != policy.NoRuling || err != nil {
+	if r, err := d.book.Standing(ctx, "a", channels.Sender{ID: "1"}); r != (policy.Standing{}) || err != nil {
 		t.Errorf("then is decided %q, %v", r, err)
 	}
 	if _, failed := revoke("1", ""); failed.Kind != admin.NotFound {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/gateway/messages"
+	"parley/gateway/roles"
 	"parley/sessionkeys"
 )
 
@@ -22,7 +23,7 @@ func (d *Handler) answerApprovals(ctx context.Context, by messages.Caller, sign 
 	if by.From.Kind != sessionkeys.DM {
 		return "Please send me that in a direct message.", nil
 	}
-	if !by.Approves || d.Questions == nil {
+	if !by.Role.May(roles.Approve) || d.Questions == nil {
 		return nothingWaits, nil
 	}
 	waiting, err := d.Questions.Waiting(ctx, by.Channel)

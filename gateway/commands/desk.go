@@ -1,6 +1,6 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /goal, /sessions, /approvals, /pair, /help, and what there is to choose with /model and
-// /provider.
+// /status, /cost, /agents, /goal, /sessions, /approvals, /pair, /access, /help, and what there is to
+// choose with /model and /provider.
 package commands
 
 import (
@@ -52,9 +52,11 @@ type Handler struct {
 	Now    func() time.Time
 	Log    *slog.Logger // nil: silence
 	Goals  bool         // conversations have goals
-	People Pairing      // nil: nobody is let in by a code
+	People People       // nil: nobody is let in or shut out by a command
 	// Questions are what approvers may decide about; nil: nothing.
 	Questions *approvals.Desk
+	// Accounts say who may talk to each bot account, by channel instance.
+	Accounts map[string]Account
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 }
@@ -91,6 +93,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerGoal(ctx, by.Token, sign)
 	case "approvals":
 		return d.answerApprovals(ctx, by, sign)
+	case "access":
+		return d.answerAccess(ctx, by, sign, c.Args)
 	case "pair":
 		return d.answerPair(ctx, by, sign, c.Args)
 	case "sessions":

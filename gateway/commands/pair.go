@@ -5,24 +5,32 @@ import (
 	"errors"
 	"fmt"
 
+	"parley/channels"
 	"parley/gateway/conversations"
 	"parley/gateway/messages"
 	"parley/gateway/people"
+	"parley/gateway/policy"
+	"parley/gateway/roles"
 	"parley/sessionkeys"
 )
 
-// Pairing lets people in by their codes.
-type Pairing interface {
+// People knows what was decided about people, and decides.
+type People interface {
 	// Approve lets in who was given that code on a channel; event names what by said. See
 	// [people.Book.Approve].
 	Approve(ctx context.Context, channel, code string, by people.By, event string) (people.Person, error)
+	Decisions(ctx context.Context, channel string) ([]people.Person, error)
+	Standing(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
+	Allow(ctx context.Context, channel, id string, role roles.Role, by people.By) (people.Person, error)
+	Deny(ctx context.Context, channel, id string, by people.By) (people.Person, error)
+	Reset(ctx context.Context, channel, id string) (bool, error)
 }
 
 // answerPair lets in who was given the code that an approver has typed, and says so. Whoever is
 // none learns nothing of any code.
 func (d *Handler) answerPair(ctx context.Context, by messages.Caller, sign, typed string) (string, error) {
 	switch {
-	case !by.Approves || d.People == nil:
+	case !by.Role.May(roles.Pair) || d.People == nil:
 		return "You may not let people in here.", nil
 	case by.From.Kind != sessionkeys.DM:
 		return "Please send me that in a direct message.", nil

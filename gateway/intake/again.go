@@ -16,21 +16,21 @@ func Reauthorize(ctx context.Context, p People, sources map[string]Source, m cha
 	if !ok {
 		return policy.Verdict{Allowed: true}, nil
 	}
-	r, err := ruling(ctx, p, m.Channel, m.Sender)
+	d, err := standing(ctx, p, m.Channel, m.Sender)
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	return src.Access.Authorize(m, r, chat...), nil
+	return src.Access.Authorize(m, d.Ruling, chat...), nil
 }
 
-// ruling returns what p knows of somebody.
-func ruling(ctx context.Context, p People, channel string, s channels.Sender) (policy.Ruling, error) {
+// standing returns what p knows of somebody.
+func standing(ctx context.Context, p People, channel string, s channels.Sender) (policy.Standing, error) {
 	if p == nil {
-		return policy.NoRuling, nil
+		return policy.Standing{}, nil
 	}
-	r, err := p.Ruling(ctx, channel, s)
+	d, err := p.Standing(ctx, channel, s)
 	if err != nil {
-		return r, fmt.Errorf("look up what is decided about a person: %w", err)
+		return d, fmt.Errorf("look up what is decided about a person: %w", err)
 	}
-	return r, nil
+	return d, nil
 }

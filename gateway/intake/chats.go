@@ -32,11 +32,11 @@ func (i *Intake) authorizeChange(ctx context.Context, e *event) (outcome, error)
 	switch {
 	case e.Address.Kind == sessionkeys.DM:
 		with := channels.Sender{ID: e.Address.Peer}
-		r, err := ruling(ctx, i.People, e.Channel, with)
+		d, err := standing(ctx, i.People, e.Channel, with)
 		if err != nil {
 			return stop, err
 		}
-		if !access.AuthorizePerson(with, sessionkeys.DM, r).Allowed {
+		if !access.AuthorizePerson(with, sessionkeys.DM, d.Ruling).Allowed {
 			v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the chat is with nobody who may talk to the bot"}
 		}
 	case !access.ServesChat(e.Address, ids...):

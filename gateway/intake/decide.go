@@ -78,11 +78,11 @@ func (i *Intake) MayAnswer(ctx context.Context, channel string, at sessionkeys.A
 	if chat.Closed {
 		return newRefusal("I cannot write any more to the chat where it was asked, so nothing runs")
 	}
-	r, err := ruling(ctx, i.People, channel, s)
+	d, err := standing(ctx, i.People, channel, s)
 	if err != nil {
 		return err
 	}
-	if v := src.Access.Authorize(channels.Message{Channel: channel, Address: at, Sender: s}, r, chat.IDs...); !v.Allowed {
+	if v := src.Access.Authorize(channels.Message{Channel: channel, Address: at, Sender: s}, d.Ruling, chat.IDs...); !v.Allowed {
 		return newRefusal("%s, who asked, may not speak to me any more, so nothing runs", s.ID)
 	}
 	return nil

@@ -44,8 +44,8 @@ type Commands interface {
 
 // People knows what was decided about people while the gateway runs, and lets strangers ask.
 type People interface {
-	// Ruling returns what was decided about somebody on a channel.
-	Ruling(ctx context.Context, channel string, s channels.Sender) (policy.Ruling, error)
+	// Standing returns what was decided about somebody on a channel.
+	Standing(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
 	// Ask gives somebody a code by which they are let in, and says until when it holds.
 	Ask(ctx context.Context, channel string, s channels.Sender) (code string, until time.Time, err error)
 }
@@ -137,11 +137,11 @@ func (i *Intake) present() *Settings {
 func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	e := i.newEvent(m)
 	src, ok := e.settings.Sources[m.Channel]
-	r, err := ruling(ctx, i.People, m.Channel, m.Sender)
+	d, err := standing(ctx, i.People, m.Channel, m.Sender)
 	switch {
 	case !ok || err != nil:
 		return true // which Accept says
-	case !src.Access.AuthorizePerson(m.Sender, m.Address.Kind, r).Allowed:
+	case !src.Access.AuthorizePerson(m.Sender, m.Address.Kind, d.Ruling).Allowed:
 		return false
 	case src.Access.ServesChat(m.Address):
 		return true
@@ -161,7 +161,7 @@ func (i *Intake) stages() pipeline {
 	limit := limits{i}
 	return pipeline{
 		i.findSource,
-		i.findRuling,
+		i.findStanding,
 		onlyIf((*event).isUnreadable,
 			i.authorizeUnreadable,
 			i.deadLetterUnreadable,

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/intake"
 	"parley/gateway/people"
 	"parley/gateway/policy"
+	"parley/gateway/roles"
 	"parley/sessions/memtest"
 )
 
@@ -99,7 +100,7 @@ func TestWhoIsLetInIsAnsweredInDirectMessagesOnly(t *testing.T) {
 	if s.answered(dm(ben, "hi")) || in.Heeds(t.Context(), dm(ben, "hi")) {
 		t.Fatal("a stranger is answered")
 	}
-	if _, err := book.Allow(t.Context(), "tg", ben, people.By{}); err != nil {
+	if _, err := book.Allow(t.Context(), "tg", ben, roles.None, people.By{}); err != nil {
 		t.Fatal(err)
 	}
 	if !s.answered(dm(ben, "hi")) || !in.Heeds(t.Context(), dm(ben, "hi")) {
@@ -225,8 +226,8 @@ func TestACodeIsTypedByAnApprover(t *testing.T) {
 // downPeople answers nothing.
 type downPeople struct{}
 
-func (downPeople) Ruling(context.Context, string, channels.Sender) (policy.Ruling, error) {
-	return policy.LetIn, errDown
+func (downPeople) Standing(context.Context, string, channels.Sender) (policy.Standing, error) {
+	return policy.Standing{Ruling: policy.LetIn}, errDown
 }
 
 func (downPeople) Ask(context.Context, string, channels.Sender) (string, time.Time, error) {

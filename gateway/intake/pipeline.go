@@ -6,6 +6,7 @@ import (
 	"parley/channels"
 	"parley/gateway/messages"
 	"parley/gateway/policy"
+	"parley/gateway/roles"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -15,7 +16,7 @@ type event struct {
 	channels.Message
 	settings         *Settings
 	source           Source
-	ruling           policy.Ruling // about the sender
+	standing         policy.Standing // of the sender
 	chat             sessions.Chat
 	key              sessionkeys.Key
 	command          messages.Command // without a name: it is none
@@ -49,7 +50,7 @@ func (e *event) isLimited() bool {
 // for permission. The queue's limit holds for it too, and its sender always reads of that.
 func (e *event) isDecision() bool {
 	_, decides := e.command.Decides()
-	return decides && e.isCommand() && e.source.Access.Approves(e.Sender, e.ruling)
+	return decides && e.isCommand() && e.source.Access.RoleOf(e.Sender, e.standing).May(roles.Approve)
 }
 
 // stage does one thing with an event. After an error the network must bring the

@@ -25,7 +25,7 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 	}
 	text, err := i.Commands.Answer(ctx, messages.Caller{
 		Token: e.key.Token(), Agent: e.key.Agent(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign,
-		Channel: e.Channel, Name: e.Sender.Name, Event: messages.EventID(e.Message), Approves: e.source.Access.Approves(e.Sender, e.ruling),
+		Channel: e.Channel, Name: e.Sender.Name, Event: messages.EventID(e.Message), Role: e.source.Access.RoleOf(e.Sender, e.standing),
 	}, e.command)
 	if err != nil {
 		return stop, fmt.Errorf("answer %s: %w", e.command, err)

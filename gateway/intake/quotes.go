@@ -45,10 +45,10 @@ func (i *Intake) judgeQuotes(ctx context.Context, e *event) (outcome, error) {
 
 // judgeQuote marks q as untrusted unless its author may talk to the bot where e was said.
 func (i *Intake) judgeQuote(ctx context.Context, e *event, q channels.Quote) (channels.Quote, error) {
-	r, err := e.ruling, error(nil)
+	d, err := e.standing, error(nil)
 	if q.Author.ID != e.Sender.ID {
-		r, err = ruling(ctx, i.People, e.Channel, q.Author)
+		d, err = standing(ctx, i.People, e.Channel, q.Author)
 	}
-	q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author, e.Address.Kind, r).Allowed
+	q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author, e.Address.Kind, d.Ruling).Allowed
 	return q, err
 }

@@ -69,11 +69,11 @@ func (i *Intake) Reconstruct(ctx context.Context, l broker.DeadLetter) (m channe
 	if !ok {
 		return bad(newRefusal("message of the channel %q, which is no longer configured", m.Channel))
 	}
-	r, err := ruling(ctx, i.People, m.Channel, m.Sender)
+	d, err := standing(ctx, i.People, m.Channel, m.Sender)
 	if err != nil {
 		return bad(err)
 	}
-	if v := src.Access.Authorize(m, r, m.Origin); !v.Allowed {
+	if v := src.Access.Authorize(m, d.Ruling, m.Origin); !v.Allowed {
 		return bad(newRefusal("message refused: %s", v.Hint))
 	}
 	if m.Kind != channels.Said && m.Kind != channels.Edited || m.IsBlank() {

@@ -18,7 +18,7 @@ func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, erro
 	if e.Sender.ID == "" {
 		return pass, nil
 	}
-	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender, sessionkeys.DM, e.ruling)), nil // it may be one
+	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender, sessionkeys.DM, e.standing.Ruling)), nil // it may be one
 }
 
 // deadLetterUnreadable gives what no adapter could decode to the dead letters.
@@ -36,9 +36,9 @@ func (i *Intake) findSource(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-// findRuling looks up what was decided about the sender while the gateway runs.
-func (i *Intake) findRuling(ctx context.Context, e *event) (_ outcome, err error) {
-	e.ruling, err = ruling(ctx, i.People, e.Channel, e.Sender)
+// findStanding looks up what was decided about the sender while the gateway runs.
+func (i *Intake) findStanding(ctx context.Context, e *event) (_ outcome, err error) {
+	e.standing, err = standing(ctx, i.People, e.Channel, e.Sender)
 	return pass, err
 }
 
@@ -76,8 +76,8 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 
 // authorizeSender refuses what comes from a sender who may not talk to the bot.
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
-	o := i.admit(e, e.source.Access.Authorize(e.Message, e.ruling, e.chat.IDs...))
-	if o == stop && e.ruling != policy.ShutOut {
+	o := i.admit(e, e.source.Access.Authorize(e.Message, e.standing.Ruling, e.chat.IDs...))
+	if o == stop && e.standing.Ruling != policy.ShutOut {
 		i.turnAway(ctx, e)
 	}
 	return o, nil

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/gateway/roles"
 	"parley/sessionkeys"
 )
 
@@ -107,6 +108,13 @@ func (c Command) ChangesGoal() bool { return c.Name == "goal" || c.Name == "done
 // SwitchesPlan reports whether c, a Queued command, begins plan mode or ends it.
 func (c Command) SwitchesPlan() bool { return c.Name == "plan" }
 
+// Directs reports whether c, a Queued command, changes how the conversation is answered from then
+// on, by whoever speaks there.
+func (c Command) Directs() bool {
+	_, chooses := c.ChoosesModel()
+	return chooses || c.ChangesGoal() || c.SwitchesPlan()
+}
+
 // Decides reports whether c, a Queued command, permits what an agent asked for, or refuses
 // it.
 func (c Command) Decides() (yes, ok bool) {
@@ -134,5 +142,5 @@ type Caller struct {
 	// Channel is by which instance they ask, Name what the network calls them, and Event what
 	// they asked in.
 	Channel, Name, Event string
-	Approves             bool // they are an approver of the channel
+	Role                 roles.Role // theirs, on the channel
 }

@@ -18,6 +18,7 @@ func Menu() []MenuEntry {
 		{"approve", "permit, once, what I asked for, by its code"},
 		{"deny", "refuse what I asked for, by its code"},
 		{"pair", "let in, in direct messages, somebody whom I gave a code"},
+		{"access", "who may talk to me here; an owner lets people in and shuts them out with it"},
 		{"goal", "what we want to reach: says it, or with words behind it sets it"},
 		{"done", "the goal is reached"},
 		{"stop", "stop what I am doing, and drop what waits"},

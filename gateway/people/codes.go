@@ -200,10 +200,10 @@ func (b *Book) approve(ctx context.Context, channel, code string, by By, event s
 	if err != nil || again && p.Ruling == policy.LetIn {
 		return p, err
 	}
-	switch ruling, err := b.Ruling(ctx, r.Channel, channels.Sender{ID: r.ID, Alias: r.Alias}); {
+	switch d, err := b.Standing(ctx, r.Channel, channels.Sender{ID: r.ID, Alias: r.Alias}); {
 	case err != nil:
 		return p, err
-	case ruling == policy.ShutOut:
+	case d.Ruling == policy.ShutOut:
 		return p, ErrShutOut
 	}
 	if !again {

@@ -12,12 +12,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"parley/channels"
 	"parley/gateway/policy"
 	"parley/gateway/records"
+	"parley/gateway/roles"
 	"parley/sessions"
 )
 
@@ -98,8 +100,11 @@ type Person struct {
 	ID      string        `json:"id"`
 	Alias   string        `json:"alias,omitempty"` // the network's other id of theirs, if that is known
 	Ruling  policy.Ruling `json:"ruling"`
-	By      By            `json:"by"`
-	At      time.Time     `json:"at"`
+	// Role is what they are, if the operator or an owner has said so; it goes before what the
+	// configuration says.
+	Role roles.Role `json:"role,omitempty"`
+	By   By         `json:"by"`
+	At   time.Time  `json:"at"`
 
 	revision int64
 }
@@ -108,10 +113,10 @@ func decisionID(channel, person string) sessions.RecordID {
 	return sessions.RecordID{Kind: decisionKind, Key: channel + "/" + person}
 }
 
-// Ruling returns what was decided about somebody, by whichever of their ids; who was shut out by
-// one of them is. A record that cannot be read lets nobody in.
-func (b *Book) Ruling(ctx context.Context, channel string, s channels.Sender) (policy.Ruling, error) {
-	found := policy.NoRuling
+// Standing returns what was decided about somebody, by whichever of their ids; who was shut out by
+// one of them is, and of two roles they have the lesser. A record that cannot be read lets nobody in.
+func (b *Book) Standing(ctx context.Context, channel string, s channels.Sender) (found policy.Standing, _ error) {
+	shutOut := policy.Standing{Ruling: policy.ShutOut}
 	for _, id := range []string{s.ID, s.Alias} {
 		if !isID(id) {
 			continue
@@ -119,11 +124,13 @@ func (b *Book) Ruling(ctx context.Context, channel string, s channels.Sender) (p
 		p, err := b.read(ctx, channel, id)
 		switch {
 		case errors.Is(err, records.ErrUnreadable):
-			return policy.ShutOut, nil
+			return shutOut, nil
 		case err != nil:
-			return policy.ShutOut, err
-		case p.Ruling == policy.ShutOut, p.Ruling == policy.LetIn && found == policy.NoRuling:
-			found = p.Ruling
+			return shutOut, err
+		case p.Ruling == policy.ShutOut:
+			found = shutOut
+		case p.Ruling == policy.LetIn && found.Ruling != policy.ShutOut:
+			found = policy.Standing{Ruling: policy.LetIn, Role: roles.Least(found.Role, p.Role)}
 		}
 	}
 	return found, nil
@@ -150,6 +157,9 @@ func (b *Book) read(ctx context.Context, channel, id string) (Person, error) {
 	p, revision, err := records.Read[Person](ctx, b.Store, decisionID(channel, id), b.Now())
 	if err == nil && revision != 0 && p.Ruling != policy.LetIn && p.Ruling != policy.ShutOut {
 		err = fmt.Errorf("the record of %s on %s: %w: ruling %q", id, channel, records.ErrUnreadable, string(p.Ruling))
+	}
+	if err == nil && p.Role != roles.None && p.Role.Validate() != nil {
+		err = fmt.Errorf("the record of %s on %s: %w: role %q", id, channel, records.ErrUnreadable, string(p.Role))
 	}
 	p.Channel, p.ID, p.revision = channel, id, revision
 	return p, err
@@ -182,6 +192,16 @@ func (b *Book) Decisions(ctx context.Context, channel string) ([]Person, error) 
 	return all, err
 }
 
+// HasApprover reports whether a decision makes anybody on a channel one who may permit what agents ask
+// for.
+func (b *Book) HasApprover(ctx context.Context, channel string) (bool, error) {
+	all, err := b.Decisions(ctx, channel)
+	if errors.Is(err, records.ErrUnreadable) { // who is in it is shut out
+		err = nil
+	}
+	return slices.ContainsFunc(all, func(p Person) bool { return p.Ruling == policy.LetIn && p.Role.May(roles.Approve) }), err
+}
+
 // list calls yield for all records of a kind on a channel; with "" on all.
 func list[T any](ctx context.Context, b *Book, kind, channel string, yield func(channel string, revision int64, v T)) error {
 	prefix := channel
@@ -205,9 +225,10 @@ func list[T any](ctx context.Context, b *Book, kind, channel string, yield func(
 	return errors.Join(broken...)
 }
 
-// Allow lets somebody in, in direct messages, whatever was decided about them before.
-func (b *Book) Allow(ctx context.Context, channel, id string, by By) (Person, error) {
-	return b.decide(ctx, channel, id, policy.LetIn, by)
+// Allow lets somebody in, in direct messages, with a role, whatever was decided about them before.
+// Without a role they have the one that the configuration says.
+func (b *Book) Allow(ctx context.Context, channel, id string, role roles.Role, by By) (Person, error) {
+	return b.decide(ctx, channel, id, policy.Standing{Ruling: policy.LetIn, Role: role}, by)
 }
 
 // Deny shuts somebody out everywhere on the channel, and takes their code away if they had one.
@@ -219,7 +240,7 @@ func (b *Book) Deny(ctx context.Context, channel, id string, by By) (Person, err
 	}
 	for _, p := range all {
 		if p.Alias == id {
-			if _, err := b.decide(ctx, channel, p.ID, policy.ShutOut, by); err != nil {
+			if _, err := b.decide(ctx, channel, p.ID, policy.Standing{Ruling: policy.ShutOut}, by); err != nil {
 				return p, err
 			}
 			if err := b.dropRequest(ctx, channel, p.ID); err != nil {
@@ -227,7 +248,7 @@ func (b *Book) Deny(ctx context.Context, channel, id string, by By) (Person, err
 			}
 		}
 	}
-	p, err := b.decide(ctx, channel, id, policy.ShutOut, by)
+	p, err := b.decide(ctx, channel, id, policy.Standing{Ruling: policy.ShutOut}, by)
 	if err != nil {
 		return p, err
 	}
@@ -235,13 +256,24 @@ func (b *Book) Deny(ctx context.Context, channel, id string, by By) (Person, err
 }
 
 // decide writes a decision over whatever there was.
-func (b *Book) decide(ctx context.Context, channel, id string, r policy.Ruling, by By) (Person, error) {
+func (b *Book) decide(ctx context.Context, channel, id string, d policy.Standing, by By) (Person, error) {
 	p, err := b.read(ctx, channel, id)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return p, err
 	}
-	p.Ruling, p.By, p.At, p.revision = r, by, b.Now().UTC(), sessions.AnyRevision
+	p.Ruling, p.Role, p.By, p.At, p.revision = d.Ruling, d.Role, by, b.Now().UTC(), sessions.AnyRevision
 	return p, b.write(ctx, p)
+}
+
+// Reset takes whatever was decided about somebody back: the configuration alone counts again. Returns
+// false when nothing was decided.
+func (b *Book) Reset(ctx context.Context, channel, id string) (bool, error) {
+	for _, r := range []policy.Ruling{policy.ShutOut, policy.LetIn} {
+		if was, err := b.Forget(ctx, channel, id, r); was || err != nil {
+			return was, err
+		}
+	}
+	return false, nil
 }
 
 // Forget takes the decision about somebody back, of that ruling: the configuration alone counts

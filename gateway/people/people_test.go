@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/gateway/people"
 	"parley/gateway/policy"
+	"parley/gateway/roles"
 	"parley/sessions"
 	"parley/sessions/memtest"
 )
@@ -45,7 +46,7 @@ func (b *book) ask(channel, id string) (code string) {
 
 func (b *book) want(channel string, s channels.Sender, want policy.Ruling) {
 	b.t.Helper()
-	if got, err := b.Ruling(b.t.Context(), channel, s); got != want || err != nil {
+	if got, err := b.Standing(b.t.Context(), channel, s); got.Ruling != want || err != nil {
 		b.t.Errorf("about %+v on %s is decided %q, %v; want %q", s, channel, got, err, want)
 	}
 }
@@ -86,7 +87,7 @@ func TestRuling(t *testing.T) {
 	b.want("tg", ann, policy.NoRuling)
 	b.want("tg", channels.Sender{}, policy.NoRuling)
 	b.want("tg", channels.Sender{ID: "\xff"}, policy.NoRuling)
-	must(b.Allow(ctx, "tg", "1", people.By{}))
+	must(b.Allow(ctx, "tg", "1", roles.None, people.By{}))
 	b.want("tg", ann, policy.LetIn)
 	b.want("tg2", ann, policy.NoRuling)
 	b.want("tg", channels.Sender{ID: "11"}, policy.NoRuling)
@@ -96,8 +97,8 @@ func TestRuling(t *testing.T) {
 	b.want("tg", channels.Sender{ID: "1"}, policy.LetIn)
 	must(b.Deny(ctx, "tg", "1", people.By{}))
 	b.want("tg", channels.Sender{ID: "1"}, policy.ShutOut)
-	must(b.Allow(ctx, "tg", "1", people.By{}))
-	must(b.Allow(ctx, "tg", "+49", people.By{}))
+	must(b.Allow(ctx, "tg", "1", roles.None, people.By{}))
+	must(b.Allow(ctx, "tg", "+49", roles.None, people.By{}))
 	b.want("tg", ann, policy.LetIn)
 	if ok, err := b.Forget(ctx, "tg", "1", policy.ShutOut); ok || err != nil {
 		t.Errorf("a decision that is not there was forgotten: %v, %v", ok, err)
@@ -123,7 +124,7 @@ func TestUnreadableDecisions(t *testing.T) {
 		}
 		b.want("tg", channels.Sender{ID: id}, policy.ShutOut)
 	}
-	if _, err := b.Allow(t.Context(), "tg", "1", people.By{}); err != nil {
+	if _, err := b.Allow(t.Context(), "tg", "1", roles.None, people.By{}); err != nil {
 		t.Error(err)
 	}
 	b.want("tg", channels.Sender{ID: "1"}, policy.LetIn)

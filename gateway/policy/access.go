@@ -5,12 +5,14 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"parley/channels"
 	"parley/gateway/outcomes"
+	"parley/gateway/roles"
 	"parley/problems"
 	"parley/sessionkeys"
 )
@@ -25,12 +27,33 @@ type Access struct {
 	People []string `yaml:"people"`
 	// Groups are the ids of the groups where it answers those People.
 	Groups []string `yaml:"groups"`
-	// Approvers are those of the People who may permit what an agent must ask for first.
-	// Nobody is one by being in People, and where there are none, nothing of that sort runs.
+	// Approvers are those of the People who may permit what an agent must ask for first: the
+	// role admin, where Roles says nothing of them. Nobody is one by being in People, and where
+	// there are none, nothing of that sort runs.
 	Approvers []string `yaml:"approvers"`
+	// Roles are what some of the People are. Of whom it says nothing is a user.
+	Roles RoleLists `yaml:"roles"`
 	// Pairing gives people who are not listed a code when they write a direct message, by which
 	// an approver or the operator lets them in. Default false. It lets nobody in by itself.
 	Pairing bool `yaml:"pairing"`
+}
+
+// RoleLists are the ids of people who are no users, by what they are.
+type RoleLists struct {
+	Guest []string `yaml:"guest"`
+	Admin []string `yaml:"admin"`
+	Owner []string `yaml:"owner"`
+}
+
+// roleList is the people of one role.
+type roleList struct {
+	role roles.Role
+	ids  []string
+}
+
+// all returns the lists, of the fewest rights first.
+func (l RoleLists) all() []roleList {
+	return []roleList{{roles.Guest, l.Guest}, {roles.Admin, l.Admin}, {roles.Owner, l.Owner}}
 }
 
 // Ruling is what was decided about a person while the gateway runs, beside the configuration.
@@ -42,6 +65,12 @@ const (
 	LetIn    Ruling = "allowed" // in direct messages, also when not listed
 	ShutOut  Ruling = "denied"  // everywhere, also when listed
 )
+
+// Standing is all that was decided about a person while the gateway runs.
+type Standing struct {
+	Ruling Ruling
+	Role   roles.Role // of who was let in; None: as the configuration says
+}
 
 // Validate refuses what cannot be a stable id, such as a @name that its owner
 // can give away. What ids look like on a network say person and group, or nil
@@ -67,7 +96,34 @@ func (a Access) Validate(person, group func(id string) error) error {
 			ps.Add(fmt.Sprintf("approvers[%d]", i), "%s is not in people, so what they say would not be heard", id)
 		}
 	}
+	a.validateRoles(&ps, person)
 	return ps.Err()
+}
+
+func (a Access) validateRoles(ps *problems.List, person func(id string) error) {
+	seen := map[string]string{}
+	for _, list := range a.Roles.all() {
+		for i, id := range list.ids {
+			path := fmt.Sprintf("roles.%s[%d]", list.role, i)
+			ps.Check(path, CheckID(id, person))
+			switch first, twice := seen[id]; {
+			case twice:
+				ps.Add(path, "%s is %s already; leave one of the two out", id, withArticle(first))
+			case !a.Everyone && !slices.Contains(a.People, id):
+				ps.Add(path, "%s is not in people, so what they say would not be heard", id)
+			case slices.Contains(a.Approvers, id) && !list.role.May(roles.Approve):
+				ps.Add(path, "%s is in approvers, and a %s may not approve; leave one of the two out", id, list.role)
+			}
+			seen[id] = string(list.role)
+		}
+	}
+}
+
+func withArticle(role string) string {
+	if role == string(roles.Guest) {
+		return "a " + role
+	}
+	return "an " + role
 }
 
 var (
@@ -143,23 +199,54 @@ func (a Access) listsPerson(s channels.Sender) bool {
 	return slices.Contains(a.People, s.ID) || s.Alias != "" && slices.Contains(a.People, s.Alias)
 }
 
-// Approves reports whether somebody, about whom r was decided, may permit what an agent asks
-// for. Only the configuration makes somebody an approver.
-func (a Access) Approves(s channels.Sender, r Ruling) bool {
-	return a.listsApprover(s) && a.AuthorizePerson(s, sessionkeys.DM, r).Allowed
-}
-
-func (a Access) listsApprover(s channels.Sender) bool {
-	return slices.Contains(a.Approvers, s.ID) || s.Alias != "" && slices.Contains(a.Approvers, s.Alias)
-}
-
-// MayDecideIn reports whether there may be somebody in a chat who can permit something; s is
-// who speaks there, and may. Others decide from direct messages of their own.
-func (a Access) MayDecideIn(at sessionkeys.Address, s channels.Sender) bool {
-	if at.Kind == sessionkeys.DM {
-		return a.Approves(s, NoRuling)
+// RoleOf returns what somebody is, about whom d was decided. A decision goes before the
+// configuration. Who is known by two ids has the lesser of the roles that are said of them. It is
+// None of who may not talk to the bot.
+//
+// It follows from who they are alone: neither from the chat, nor from what they say and whose words
+// are in it.
+func (a Access) RoleOf(s channels.Sender, d Standing) roles.Role {
+	if !a.AuthorizePerson(s, sessionkeys.DM, d.Ruling).Allowed {
+		return roles.None
 	}
-	return len(a.Approvers) > 0
+	configured := a.configuredRole(s.ID)
+	if s.Alias != "" {
+		configured = roles.Least(configured, a.configuredRole(s.Alias))
+	}
+	return cmp.Or(d.Role, configured, roles.User)
+}
+
+// configuredRole returns the role that the configuration says of an id.
+func (a Access) configuredRole(id string) roles.Role {
+	for _, list := range a.Roles.all() {
+		if slices.Contains(list.ids, id) {
+			return list.role
+		}
+	}
+	if slices.Contains(a.Approvers, id) {
+		return roles.Admin
+	}
+	return roles.None
+}
+
+// NamedRoles returns the roles of those of whom the configuration says one, by their ids.
+func (a Access) NamedRoles() map[string]roles.Role {
+	m := map[string]roles.Role{}
+	for _, id := range slices.Concat(a.Approvers, a.Roles.Guest, a.Roles.Admin, a.Roles.Owner) {
+		m[id] = a.configuredRole(id)
+	}
+	return m
+}
+
+// ListedRole returns the role that somebody has whom the configuration lists by that id.
+func (a Access) ListedRole(id string) roles.Role {
+	return cmp.Or(a.configuredRole(id), roles.User)
+}
+
+// NamesApprover reports whether the configuration says of anybody that they may permit what an
+// agent asks for.
+func (a Access) NamesApprover() bool {
+	return len(a.Approvers)+len(a.Roles.Admin)+len(a.Roles.Owner) > 0
 }
 
 // ServesChat reports whether the bot is used in the chat at all. A direct message is

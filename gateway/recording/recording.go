@@ -92,6 +92,7 @@ type Setup struct {
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
+	Guests    map[string][]string `json:"guests,omitempty"`    // for whom tools only read, by channel instance
 
 	Jobs map[string]Job `json:"jobs,omitempty"` // the one whose run it is; none: people's
 }

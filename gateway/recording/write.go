@@ -50,10 +50,10 @@ type Source struct {
 	TurnID func(generation, token string, seq uint64) string
 	Agents func(name string) (Agent, bool)
 	// Subagents returns the configuration that children are started by.
-	Subagents func() Setup
-	Price     func(provider, model string) (*costs.Price, bool)
-	Redact    func(string) string // takes configured secrets out of a text
-	Now       func() time.Time
+	Setup  func(ctx context.Context) (Setup, error)
+	Price  func(provider, model string) (*costs.Price, bool)
+	Redact func(string) string // takes configured secrets out of a text
+	Now    func() time.Time
 }
 
 // Write writes the recording of the tree that the session stands in. It holds
@@ -76,7 +76,7 @@ func (s *Source) Write(ctx context.Context, w io.Writer, id sessionkeys.SessionI
 	for _, c := range tree[1:] {
 		out.children[c.ID] = c
 	}
-	if err := out.writeHeader(tree); err != nil {
+	if err := out.writeHeader(ctx, tree); err != nil {
 		return err
 	}
 	if err := out.writeSession(tree[0]); err != nil {
@@ -117,11 +117,15 @@ func (w *writer) writeRaw(b []byte) error {
 	return nil
 }
 
-func (w *writer) writeHeader(tree []sessions.Session) error {
+func (w *writer) writeHeader(ctx context.Context, tree []sessions.Session) error {
 	root := tree[0]
+	setup, err := w.s.Setup(ctx)
+	if err != nil {
+		return fmt.Errorf("look at the configuration of a recording: %w", err)
+	}
 	h := Header{
 		Type: TypeHeader, Format: Format, Version: Version, Parley: w.s.Version, Exported: w.s.Now().UTC(),
-		Session: root.ID, Key: root.Key.String(), Agent: root.Key.Agent(), Generation: w.generation, Setup: w.s.Subagents(), Prices: []Price{},
+		Session: root.ID, Key: root.Key.String(), Agent: root.Key.Agent(), Generation: w.generation, Setup: setup, Prices: []Price{},
 	}
 	job := messages.JobOfKey(root.Key)
 	maps.DeleteFunc(h.Setup.Jobs, func(name string, _ Job) bool { return name != job })

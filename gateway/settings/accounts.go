@@ -100,17 +100,6 @@ func (c Config) AccessByChannel() map[string]policy.Access {
 	return m
 }
 
-// Approvers lists who may permit calls, by channel instance.
-func (c Config) Approvers() map[string][]string {
-	m := map[string][]string{}
-	for name, a := range c.AccessByChannel() {
-		if len(a.Approvers) > 0 {
-			m[name] = a.Approvers
-		}
-	}
-	return m
-}
-
 // ReactionsByChannel returns what is put on messages, by channel instance.
 func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	m := map[string]channels.Reactions{}

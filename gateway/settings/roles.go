@@ -14,7 +14,7 @@ const (
 	RoleWorker  = "worker"  // runs turns
 )
 
-func roles() []string { return []string{RoleGateway, RoleWorker} }
+func processRoles() []string { return []string{RoleGateway, RoleWorker} }
 
 // HasRole reports whether this process has a role. It is asked after Defaults.
 func (c Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
@@ -60,8 +60,8 @@ func (c Config) validateRoles(ps *problems.List) {
 	seen := map[string]bool{}
 	for _, r := range c.Roles {
 		switch {
-		case !slices.Contains(roles(), r):
-			ps.Add("roles", "%q is none of %s", r, strings.Join(roles(), ", "))
+		case !slices.Contains(processRoles(), r):
+			ps.Add("roles", "%q is none of %s", r, strings.Join(processRoles(), ", "))
 		case seen[r]:
 			ps.Add("roles", "%s is there twice", r)
 		}

@@ -114,7 +114,7 @@ var instanceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 // Defaults fills in what is not said.
 func (c Config) Defaults() Config {
 	if len(c.Roles) == 0 {
-		c.Roles = roles()
+		c.Roles = processRoles()
 	}
 	c.Session = c.Session.filled()
 	c.Worker = c.Worker.Defaults()

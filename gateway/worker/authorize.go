@@ -9,6 +9,8 @@ import (
 	"parley/channels"
 	"parley/gateway/messages"
 	"parley/gateway/policy"
+	"parley/gateway/roles"
+	"parley/sessionkeys"
 	"parley/sessions"
 )
 
@@ -30,16 +32,50 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 	return true, nil
 }
 
-// approves reports whether somebody may permit, on that channel, what an agent asks for.
-func (a *owner) approves(ctx context.Context, channel string, s channels.Sender) (bool, error) {
-	ruling := policy.NoRuling
-	if a.settings.Ruling != nil {
+// roleOf returns what somebody is on a channel, now. By one that is not among the settings another
+// process has let them in, as a user.
+func (a *owner) roleOf(ctx context.Context, channel string, s channels.Sender) (roles.Role, error) {
+	access, ok := a.settings.Access[channel]
+	if !ok {
+		return roles.User, nil
+	}
+	var d policy.Standing
+	if a.settings.Standing != nil {
 		var err error
-		if ruling, err = a.settings.Ruling(ctx, channel, s); err != nil {
-			return false, fmt.Errorf("look up what is decided about an approver: %w", err)
+		if d, err = a.settings.Standing(ctx, channel, s); err != nil {
+			return roles.None, fmt.Errorf("look up what is decided about a person: %w", err)
 		}
 	}
-	return a.settings.Access[channel].Approves(s, ruling), nil
+	return access.RoleOf(s, d), nil
+}
+
+// approves reports whether somebody may permit, on that channel, what an agent asks for.
+func (a *owner) approves(ctx context.Context, channel string, s channels.Sender) (bool, error) {
+	role, err := a.roleOf(ctx, channel, s)
+	return role.May(roles.Approve), err
+}
+
+// namesApprover reports whether anybody on a channel may permit what an agent asks for.
+func (a *owner) namesApprover(ctx context.Context, channel string) (bool, error) {
+	if a.settings.Access[channel].NamesApprover() {
+		return true, nil
+	}
+	if a.settings.Approvers == nil {
+		return false, nil
+	}
+	some, err := a.settings.Approvers(ctx, channel)
+	if err != nil {
+		return false, fmt.Errorf("look for somebody who may permit something: %w", err)
+	}
+	return some, nil
+}
+
+// hasApprover reports whether there may be somebody in a chat who can permit what s asks for there.
+func (a *owner) hasApprover(ctx context.Context, channel string, at sessionkeys.Address, s channels.Sender) (bool, error) {
+	if at.Kind == sessionkeys.DM {
+		return a.approves(ctx, channel, s)
+	}
+	return a.namesApprover(ctx, channel)
 }
 
 // refusesTurn reports whether who asked for the open turn t may not be answered any

@@ -10,6 +10,7 @@ import (
 	"parley/gateway/outcomes"
 	"parley/gateway/people"
 	"parley/gateway/policy"
+	"parley/gateway/roles"
 	"parley/gateway/worker"
 	"parley/sessionkeys"
 )
@@ -70,12 +71,12 @@ func TestWhoIsShutOutWhileTheyWaitIsNotAnswered(t *testing.T) {
 		book := &people.Book{Store: r.store, Now: time.Now}
 		sources := map[string]intake.Source{"tg": {Access: policy.Access{People: []string{"1"}}}}
 		p := r.start("a", grace(0), waits(policy.Waiting{WhileBusy: policy.Queue}), func(o *worker.Options) {
-			o.Settings.Ruling = book.Ruling
+			o.Settings.Standing = book.Standing
 			o.Settings.Authorize = func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
 				return intake.Reauthorize(ctx, book, sources, m, chat...)
 			}
 		})
-		if _, err := book.Allow(t.Context(), "tg", "2", people.By{}); err != nil {
+		if _, err := book.Allow(t.Context(), "tg", "2", roles.None, people.By{}); err != nil {
 			t.Fatal(err)
 		}
 		r.say(2, "hello")

@@ -76,15 +76,28 @@ func confine(ag Agent, j schedule.Job) Agent {
 }
 
 // gate returns the gate of the turn: that of its job, of the person who may be asked, or otherwise,
-// where neither is.
-func (j *journal) gate(otherwise tools.Gate) tools.Gate {
-	if g := j.jobGate(); g != nil {
-		return g
+// where neither is; before it those of plan mode and of who asks and is a guest.
+func (j *journal) gate(otherwise tools.Gate, plan, looks bool) tools.Gate {
+	g := j.jobGate()
+	if g == nil {
+		g = j.permitGate(otherwise)
 	}
-	if g := j.permitGate(); g != nil {
-		return g
+	if plan {
+		g = tools.PlanGate(g)
 	}
-	return otherwise
+	if looks {
+		g = tools.LookGate(guestReason, g)
+	}
+	return g
+}
+
+// childGate returns the gate of the turn's sub-agents, which ask nobody; nil: that of all.
+func (j *journal) childGate(otherwise tools.Gate, looks bool) tools.Gate {
+	g := j.jobGate()
+	if looks {
+		g = tools.LookGate(guestReason, otherwise)
+	}
+	return g
 }
 
 // jobGate returns the gate of a run of a job and of its sub-agents, which asks nobody; nil: the

@@ -26,13 +26,23 @@ const (
 )
 
 // permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
-// person is asked about everything else, where there is one who may decide. The call that was
-// decided on goes by the decision alone, also where it would need none by now. (F03, K03)
-func (j *journal) permitGate() tools.Gate {
-	if j.decided == nil && len(j.a.settings.Access[j.t.Channel].Approvers) == 0 {
-		return nil
+// person is asked about everything else, where there is one who may decide; where nobody may, otherwise
+// says what becomes of it. The call that was decided on goes by the decision alone, also where it
+// would need none by now. (F03, K03)
+func (j *journal) permitGate(otherwise tools.Gate) tools.Gate {
+	if j.decided == nil && j.a.settings.Approvers == nil && !j.a.settings.Access[j.t.Channel].NamesApprover() {
+		return otherwise
 	}
-	ask := tools.InteractiveGate(j.judgeCall)
+	ask := tools.InteractiveGate(func(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
+		some, err := j.a.namesApprover(ctx, j.t.Channel)
+		if err != nil {
+			return tools.Verdict{}, err
+		}
+		if !some && otherwise != nil {
+			return otherwise(ctx, t, c)
+		}
+		return j.judgeCall(ctx, t, c)
+	})
 	return func(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
 		if j.isDecided(c) {
 			return j.judgeCall(ctx, t, c)
@@ -104,8 +114,10 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	if err != nil {
 		return tools.Verdict{}, err
 	}
-	access := a.settings.Access[j.t.Channel]
-	if len(access.Approvers) == 0 {
+	switch some, err := a.namesApprover(ctx, j.t.Channel); {
+	case err != nil:
+		return tools.Verdict{}, err
+	case !some:
 		return tools.Verdict{Decision: tools.Deny, Reason: "it needs a person's permission, and nobody may give it"}, nil
 	}
 	now := a.w.Now()
@@ -118,7 +130,10 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	r.Asker = approvals.Person{ID: j.t.Sender, Alias: opener.Sender.Alias, Name: opener.Sender.Name}
 	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
 	r.Shown, r.Where, r.Dir, r.Env, r.Digest = p.Text, p.Where, c.Dir, c.Env, digest
-	j.asked, j.decidedHere = &r, access.MayDecideIn(j.t.From, opener.Sender)
+	if j.decidedHere, err = a.hasApprover(ctx, j.t.Channel, j.t.From, opener.Sender); err != nil {
+		return tools.Verdict{}, err
+	}
+	j.asked = &r
 	why := ""
 	if reasoner, ok := t.(tools.Reasoner); ok {
 		why = reasoner.Reason(c)
@@ -264,7 +279,7 @@ func (a *actor) openDecided(e broker.Envelope, msg channels.Message, r approvals
 	a.m.LastRead = max(a.m.LastRead, e.Seq)
 	a.showWorking(t, []string{msg.MessageID})
 	j := a.journal(t)
-	j.decided = &r
+	j.decided, j.asker = &r, new(senderOf(r.Asker))
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
 		j.SetHistory(append(before, asked))
 	}

@@ -279,7 +279,9 @@ func TestOnlyApproversDecide(t *testing.T) {
 // Who may not decide any more when the call is to run has permitted nothing.
 func TestAPermissionEndsWithTheRightToGiveIt(t *testing.T) {
 	t.Parallel()
-	shutOut := func(context.Context, string, channels.Sender) (policy.Ruling, error) { return policy.ShutOut, nil }
+	shutOut := func(context.Context, string, channels.Sender) (policy.Standing, error) { //nolint:unparam // it is a setting
+		return policy.Standing{Ruling: policy.ShutOut}, nil
+	}
 	for n := 1; n <= 24; n++ { // each operation in two ways
 		inFakeTime(t, func(t *testing.T, r *fixture) {
 			w := r.start("w1", asking(t, guarded{noted{r}, new(""), "", "tool"}))
@@ -292,7 +294,7 @@ func TestAPermissionEndsWithTheRightToGiveIt(t *testing.T) {
 			w.die()
 			r.start("w2", asking(t, guarded{noted{r}, new(""), "", "tool of w2"}, func(s *worker.Settings) {
 				if n%2 == 0 {
-					s.Ruling = shutOut
+					s.Standing = shutOut
 					return
 				}
 				s.Access = map[string]policy.Access{"tg": {People: []string{"1", "2"}, Approvers: []string{"2"}}}

@@ -26,6 +26,9 @@ const presentText = "That is the present conversation."
 // process that dies before it has done nothing, and another that takes the message up decides
 // again.
 func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+	if refused, released, err := a.refusesCommand(e, msg, c); refused || err != nil {
+		return released, err
+	}
 	if provider, ok := c.ChoosesModel(); ok {
 		return a.chooseModel(e, msg, c.Args, provider)
 	}

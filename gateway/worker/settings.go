@@ -52,9 +52,12 @@ type Settings struct {
 	// chat with these ids. It is asked when a turn is taken and when it is resumed.
 	// nil: who was let in stays so.
 	Authorize func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error)
-	// Ruling returns what was decided about somebody while the gateway runs; see Access. nil:
+	// Standing returns what was decided about somebody while the gateway runs; see Access. nil:
 	// nothing.
-	Ruling func(ctx context.Context, channel string, s channels.Sender) (policy.Ruling, error)
+	Standing func(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
+	// Approvers reports whether anybody on a channel may permit something because that was decided
+	// while the gateway runs. nil: nobody may.
+	Approvers func(ctx context.Context, channel string) (bool, error)
 	// Jobs are the operator's, by name: whose message is of one is answered by its rights.
 	Jobs map[string]schedule.Job
 	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the

@@ -200,6 +200,7 @@ func (a *actor) openTurn(q question) (bool, error) {
 	a.m.LastRead = max(a.m.LastRead, q.through, seq)
 	a.showWorking(t, q.leadIDs())
 	j := a.journal(t)
+	j.asker = &first.Sender
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
 		j.SetHistory(append(before, asked))
 	}

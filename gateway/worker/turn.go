@@ -36,7 +36,11 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
 	}
 	plan := a.inPlanMode(a.ctx, t.Session)
-	if plan {
+	looks, err := a.onlyLooks(j, stop)
+	if err != nil {
+		return false, err
+	}
+	if plan || looks {
 		ag.Tools = ag.Tools.Plan()
 	}
 	workspace, err := w.Workspace(t.Session)
@@ -75,13 +79,10 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		defer close(attended)
 		s.run(ctx)
 	}()
-	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Gate: j.jobGate(), Observe: s.observeActivity})
+	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
-	loop.Gate = j.gate(loop.Gate)
-	if plan {
-		loop.Gate = tools.PlanGate(loop.Gate)
-	}
+	loop.Gate = j.gate(loop.Gate, plan, looks)
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
 		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: j.systemMessage(a.ctx, ag, plan), Tools: set,

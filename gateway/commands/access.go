@@ -1,0 +1,170 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/channels"
+	"parley/gateway/conversations"
+	"parley/gateway/messages"
+	"parley/gateway/people"
+	"parley/gateway/policy"
+	"parley/gateway/records"
+	"parley/gateway/roles"
+	"parley/sessionkeys"
+)
+
+// Account is what is configured of who may talk to a bot account.
+type Account struct {
+	Access policy.Access
+	// CheckPerson reports whether an id can be a person's on the network; nil: any can.
+	CheckPerson func(id string) error
+}
+
+// maxShown is how many people an answer names.
+const maxShown = 50
+
+// answerAccess answers /access of an owner: it says who may talk to the bot account, or lets somebody
+// in or shuts them out there. Nobody gets more by it than a user has, and owners are left to the
+// operator, so that an account in wrong hands makes no other one and locks none out.
+// (docs/decisions/0089)
+func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, args string) (string, error) {
+	account, known := d.Accounts[by.Channel]
+	switch {
+	case !by.Role.May(roles.Rule) || d.People == nil || !known:
+		return "You may not decide here who may talk to me.", nil
+	case by.From.Kind != sessionkeys.DM:
+		return "Please send me that in a direct message.", nil
+	}
+	words := strings.Fields(args)
+	if len(words) == 0 {
+		return d.listAccess(ctx, by.Channel, account.Access)
+	}
+	usage := fmt.Sprintf("%[1]saccess says who may talk to me; “%[1]saccess allow ID”, “%[1]saccess allow ID guest” and “%[1]saccess deny ID” decide.", sign)
+	if len(words) < 2 || len(words) > 3 {
+		return usage, nil
+	}
+	id, role := words[1], roles.None
+	if err := errors.Join(people.CheckID(id), policy.CheckID(id, account.CheckPerson)); err != nil {
+		return fmt.Sprintf("%s is not the id of a person here. I tell people their id when I do not know them.", conversations.Code(id)), nil //nolint:nilerr // what is wrong with it is said
+	}
+	if len(words) == 3 {
+		role = roles.Role(strings.ToLower(words[2]))
+		if role != roles.Guest && role != roles.User {
+			return "By a command I make people guests or users only; other roles the operator gives.", nil
+		}
+	}
+	standing, err := d.People.Standing(ctx, by.Channel, channels.Sender{ID: id})
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says which
+	}
+	if now := account.Access.RoleOf(channels.Sender{ID: id}, standing); !now.IsBelow(by.Role) {
+		return fmt.Sprintf("%s is an owner, about whom only the operator decides.", conversations.Code(id)), nil
+	}
+	switch verb := strings.ToLower(words[0]); {
+	case verb == "allow" && standing.Ruling == policy.ShutOut:
+		if final, err := d.isFinal(ctx, by.Channel, id); final || err != nil {
+			return fmt.Sprintf("The operator has shut out %s, and only the operator lets them in again.", conversations.Code(id)), err
+		}
+		return d.allow(ctx, by, account.Access, id, role)
+	case verb == "allow":
+		return d.allow(ctx, by, account.Access, id, role)
+	case verb == "deny" && role == roles.None:
+		return d.deny(ctx, by, id)
+	}
+	return usage, nil
+}
+
+// isFinal reports whether somebody was shut out by the operator, or by a record that cannot be read.
+func (d *Handler) isFinal(ctx context.Context, channel, id string) (bool, error) {
+	decided, err := d.People.Decisions(ctx, channel)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return true, err //nolint:wrapcheck // it says which
+	}
+	i := slices.IndexFunc(decided, func(p people.Person) bool { return p.ID == id || p.Alias == id })
+	return i < 0 || decided[i].Ruling == policy.ShutOut && decided[i].By.ID == "", nil
+}
+
+func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, role roles.Role) (string, error) {
+	var err error
+	if role == roles.None && (a.Everyone || slices.Contains(a.People, id)) {
+		_, err = d.People.Reset(ctx, by.Channel, id)
+		role = a.ListedRole(id)
+	} else {
+		_, err = d.People.Allow(ctx, by.Channel, id, role, people.By{ID: by.Sender, Name: by.Name})
+		role = cmp.Or(role, roles.User)
+	}
+	if text, err := describeConflict(err); text != "" || err != nil {
+		return text, err
+	}
+	d.logAccess("person let in by an owner", by, id, role)
+	return fmt.Sprintf("Done: I answer %s, who is %s here.", conversations.Code(id), withArticle(role)), nil
+}
+
+func (d *Handler) deny(ctx context.Context, by messages.Caller, id string) (string, error) {
+	_, err := d.People.Deny(ctx, by.Channel, id, people.By{ID: by.Sender, Name: by.Name})
+	if text, err := describeConflict(err); text != "" || err != nil {
+		return text, err
+	}
+	d.logAccess("person shut out by an owner", by, id, roles.None)
+	return fmt.Sprintf("Done: I do not answer %s any more.", conversations.Code(id)), nil
+}
+
+func (d *Handler) logAccess(event string, by messages.Caller, id string, role roles.Role) {
+	if d.Log != nil {
+		d.Log.Info(event, "channel", by.Channel, "person", id, "role", role, "by", by.Sender)
+	}
+}
+
+// describeConflict says to people what of a failed decision concerns them.
+func describeConflict(err error) (string, error) {
+	if errors.Is(err, people.ErrChanged) {
+		return "Somebody else decided about that person just now, so I did nothing.", nil
+	}
+	return "", err
+}
+
+// listAccess says who may talk to a bot account, and who is shut out.
+func (d *Handler) listAccess(ctx context.Context, channel string, a policy.Access) (string, error) {
+	decided, err := d.People.Decisions(ctx, channel)
+	unreadable := errors.Is(err, records.ErrUnreadable)
+	if err != nil && !unreadable {
+		return "", err //nolint:wrapcheck // it says which
+	}
+	said := map[string]string{}
+	for _, id := range a.People {
+		said[id] = string(a.ListedRole(id))
+	}
+	for _, p := range decided {
+		said[p.ID] = "shut out"
+		if p.Ruling == policy.LetIn {
+			said[p.ID] = string(a.RoleOf(channels.Sender{ID: p.ID, Alias: p.Alias}, policy.Standing{Ruling: p.Ruling, Role: p.Role}))
+		}
+	}
+	var lines []string
+	if a.Everyone {
+		lines = append(lines, "Everybody may talk to me.")
+	}
+	for id, what := range said {
+		lines = append(lines, conversations.Code(id)+": "+what)
+	}
+	slices.Sort(lines)
+	switch {
+	case len(lines) > maxShown:
+		lines = append(lines[:maxShown], fmt.Sprintf("and %d more: parley access ls names them", len(lines)-maxShown))
+	case unreadable:
+		lines = append(lines, "Some decisions cannot be read, so their people are shut out: parley access ls names them.")
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func withArticle(r roles.Role) string {
+	if r == roles.Admin || r == roles.Owner {
+		return "an " + string(r)
+	}
+	return "a " + string(r)
+}

@@ -1,0 +1,74 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/commands"
+	"parley/gateway/messages"
+	"parley/gateway/people"
+	"parley/gateway/policy"
+	"parley/gateway/roles"
+	"parley/sessionkeys"
+)
+
+// (security 5.1) An owner lets people in and shuts them out in their direct messages, makes nobody
+// more than a user, and decides neither about owners nor over the operator.
+func TestOwnersDecideWhoMayTalkToTheBot(t *testing.T) {
+	t.Parallel()
+	d, s, k := desk(t)
+	access := policy.Access{People: []string{"1", "2", "3"}, Approvers: []string{"2"}, Roles: policy.RoleLists{Owner: []string{"1", "3"}}}
+	book := &people.Book{Store: s, Now: func() time.Time { return now }}
+	d.People, d.Accounts = book, map[string]commands.Account{"tg": {Access: access}}
+	by := asker(k)
+	by.Channel, by.Role, by.Name = "tg", roles.Owner, "Ann"
+	if _, err := book.Deny(t.Context(), "tg", "66", people.By{}); err != nil {
+		t.Fatal(err)
+	}
+	says := func(args, want string) {
+		t.Helper()
+		text, err := d.Answer(t.Context(), by, messages.Command{Name: "access", Args: args})
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("/access %s: %q, %v, want %q", args, text, err, want)
+		}
+	}
+	is := func(id string, want roles.Role) {
+		t.Helper()
+		who := channels.Sender{ID: id}
+		if standing, err := book.Standing(t.Context(), "tg", who); err != nil || access.RoleOf(who, standing) != want {
+			t.Errorf("%s is decided %+v, %v, want %q", id, standing, err, want)
+		}
+	}
+	for _, r := range []roles.Role{roles.None, roles.Guest, roles.User, roles.Admin} {
+		by.Role = r
+		says("allow 9", "You may not decide here")
+		says("", "You may not decide here")
+	}
+	by.Role = roles.Owner
+	is("9", roles.None)
+	for args, want := range map[string]string{
+		"allow": "/access allow ID", "list them all please": "/access allow ID", "raise 9": "/access allow ID", "deny 9 guest": "/access allow ID",
+		"allow @ben": "is not the id of a person", "allow 9 admin": "guests or users only", "allow 9 owner": "guests or users only",
+		"deny 3": "is an owner, about whom only the operator decides", "allow 3 guest": "only the operator decides", "deny 1": "only the operator decides",
+		"allow 66": "The operator has shut out `66`", "allow 66 guest": "The operator has shut out `66`",
+	} {
+		says(args, want)
+	}
+	for id, want := range map[string]roles.Role{"1": roles.Owner, "3": roles.Owner, "9": roles.None, "66": roles.None} {
+		is(id, want)
+	}
+	says("allow 9 guest", "Done: I answer `9`, who is a guest here.")
+	is("9", roles.Guest)
+	says("allow 9", "who is a user here.")
+	is("9", roles.User)
+	says("deny 2", "Done: I do not answer `2` any more.")
+	is("2", roles.None)
+	says("", "`1`: owner\n`2`: shut out\n`3`: owner\n`66`: shut out\n`9`: user")
+	says("allow 2", "who is an admin here.") // as the configuration says
+	is("2", roles.Admin)
+	by.From = sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.Group, Peer: "-1"}
+	says("deny 9", "in a direct message")
+	is("9", roles.User)
+}

@@ -112,8 +112,8 @@ func (t *Tool) verify() error {
 	return nil
 }
 
-// folders returns the paths that a sandbox has to show for the program to run.
-func (p Program) folders() []string {
+// Paths returns the paths that a sandbox has to show for the program to run.
+func (p Program) Paths() []string {
 	if p.Real == p.Path {
 		return []string{p.Path}
 	}

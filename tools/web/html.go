@@ -12,6 +12,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"parley/tools"
 )
 
 // maxTitle is how many bytes of a title are shown.
@@ -31,7 +33,7 @@ func convert(text string, at *url.URL) (title, markdown string, left bool, err e
 	if err != nil {
 		return "", "", false, fmt.Errorf("make Markdown of the page: %w", err)
 	}
-	return title, visible(string(out)), p.left, nil
+	return title, tools.Visible(string(out)), p.left, nil
 }
 
 // newConverter makes a converter. It does not write backslashes before what looks like

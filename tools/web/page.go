@@ -64,7 +64,7 @@ func (p *page) setText(body []byte, declared string) (err error) {
 	case p.mediaType == "text/html" || p.mediaType == "application/xhtml+xml":
 		p.title, p.text, p.left, err = convert(text, p.url)
 	default:
-		p.text = visible(text)
+		p.text = tools.Visible(text)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"parley/tools"
 )
 
 // unread are the elements whose content no reader of a page sees as its text.
@@ -23,7 +25,7 @@ func plain(text string) string {
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			return visible(b.String())
+			return tools.Visible(b.String())
 		case html.StartTagToken:
 			if t := z.Token(); isContainer(t.DataAtom) {
 				depth++

@@ -194,7 +194,7 @@ func (s *searcher) ask(ctx context.Context, query string) ([]found, error) {
 // that web_fetch could not read.
 func (s *searcher) shown(all []found) (list []found) {
 	for _, r := range all {
-		u, err := url.Parse(visible(r.url))
+		u, err := url.Parse(tools.Visible(r.url))
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || len(u.String()) > 2048 {
 			continue
 		}

@@ -3,33 +3,14 @@ package web
 import (
 	"html"
 	"strings"
-	"unicode"
-)
 
-// visible returns a text without what no reader sees: control characters, marks of
-// direction, invisible letters and selectors, in which text can be hidden from people.
-// Line ends become \n.
-func visible(s string) string {
-	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case r == '\u200c', r == '\u200d': // joiners, which scripts and emoji need
-			return r
-		case r >= 0x600 && r < 0x1000: // signs of Arabic and Syriac, which are seen
-			return r
-		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), r >= 0xE0000 && r <= 0xE0FFF, r == '\u3164', r == '\u115f', r == '\u1160', r == '\uffa0':
-			return -1
-		}
-		return r
-	}, s)
-}
+	"parley/tools"
+)
 
 // line returns a text as one line of at most limit bytes: without tags, with what stands
 // for characters replaced by them.
 func line(s string, limit int) string {
-	s = strings.Join(strings.Fields(visible(html.UnescapeString(withoutTags(s)))), " ")
+	s = strings.Join(strings.Fields(tools.Visible(html.UnescapeString(withoutTags(s)))), " ")
 	if len(s) <= limit {
 		return s
 	}

@@ -11,6 +11,7 @@ import (
 	"parley/gateway/settings"
 	"parley/problems"
 	"parley/tools/commandline"
+	"parley/tools/programs"
 	"parley/tools/sandbox"
 )
 
@@ -84,15 +85,21 @@ func (f *toolsFile) complete(i int) {
 	for n, path := range s.ReadOnly {
 		s.ReadOnly[n] = f.d.absolutePath(path)
 	}
-	for n, path := range f.d.entries[at+".env"] {
-		e := f.d.values[path]
+	f.d.noteSecrets(at+".env", s.Env)
+}
+
+// noteSecrets notes what of the variables that stand at a path is secret: what came from the
+// environment, or from a file.
+func (d *decoder) noteSecrets(at string, vs []programs.Variable) {
+	for n, path := range d.entries[at] {
+		e := d.values[path]
 		if e.empty != "" {
-			f.d.addMistake(f.d.positions[path], path, fmt.Sprintf("variable %s is set, but empty; write ${%s:-} if the tool may do without", e.empty, e.empty))
+			d.addMistake(d.positions[path], path, fmt.Sprintf("variable %s is set, but empty; write ${%s:-} if the tool may do without", e.empty, e.empty))
 		}
 		for _, text := range e.substituted {
-			if !slices.Contains(e.defaults, text) && !f.everybodys(text) {
-				s.Env[n].Secrets = append(s.Env[n].Secrets, text)
-				f.d.addSecret(text)
+			if !slices.Contains(e.defaults, text) && !d.everybodys(text) {
+				vs[n].Secrets = append(vs[n].Secrets, text)
+				d.addSecret(text)
 			}
 		}
 	}
@@ -100,9 +107,9 @@ func (f *toolsFile) complete(i int) {
 
 // everybodys reports whether a text is the value of a variable that every program gets: that
 // is no secret, and too common a text to be taken out of others.
-func (f *toolsFile) everybodys(text string) bool {
+func (d *decoder) everybodys(text string) bool {
 	return slices.ContainsFunc(sandbox.Variables(), func(name string) bool {
-		v, ok := f.d.lookup(name)
+		v, ok := d.lookup(name)
 		return ok && v == text
 	})
 }
@@ -114,7 +121,7 @@ func (f *toolsFile) find() {
 		s, at := &f.specs[i], fmt.Sprintf("tools[%d]", i)
 		if s.Cmd != "" {
 			var err error
-			if s.Program, err = commandline.FindProgram(s.Cmd, path); err != nil {
+			if s.Program, err = programs.FindProgram(s.Cmd, path); err != nil {
 				f.d.addMistake(f.d.positions[at+".cmd"], at+".cmd", err.Error())
 			}
 		}

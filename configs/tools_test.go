@@ -16,6 +16,7 @@ import (
 	"parley/configs"
 	"parley/tools"
 	"parley/tools/commandline"
+	"parley/tools/programs"
 )
 
 // programsOf makes a folder with programs that do nothing.
@@ -93,8 +94,8 @@ func TestLoadTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program := func(name string) commandline.Program {
-			p, err := commandline.FindProgram(name, dir)
+		program := func(name string) programs.Program {
+			p, err := programs.FindProgram(name, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +117,7 @@ func TestLoadTools(t *testing.T) {
 			{
 				Name: "deploy_app", Description: "Deploy", Category: tools.Admin, Cmd: "deploy", Args: []string{"--env", "{{environment}}"},
 				Parameters: []commandline.Parameter{{Name: "environment", Type: "string"}}, Program: program("deploy"),
-				Env: []commandline.Variable{{Name: "DEPLOY_TOKEN", Value: canary + "-token", Secrets: []string{canary + "-token"}}},
+				Env: []programs.Variable{{Name: "DEPLOY_TOKEN", Value: canary + "-token", Secrets: []string{canary + "-token"}}},
 			},
 		}
 		if d := cmp.Diff(want, specs); d != "" {
@@ -154,7 +155,7 @@ func TestLoadTools(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		// What every program has is no secret, and neither is what stands in the file.
-		want := []commandline.Variable{
+		want := []programs.Variable{
 			{Name: "HOME", Value: "/home/ann/x"},
 			{Name: "S3_BUCKET_2", Value: "b"},
 			{Name: "A", Value: "a-" + canary + "-token-and more", Secrets: []string{canary + "-token"}},

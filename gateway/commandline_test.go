@@ -15,6 +15,7 @@ import (
 	"parley/simulators/model"
 	"parley/tools"
 	"parley/tools/commandline"
+	"parley/tools/programs"
 )
 
 // using has a tool called as a person says, "name {arguments}", and answers with its result. It
@@ -41,7 +42,7 @@ func kubectl(t *testing.T, script string) []commandline.Spec {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	p, err := commandline.FindProgram(path, "")
+	p, err := programs.FindProgram(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func kubectl(t *testing.T, script string) []commandline.Spec {
 				{Name: "resource", Type: "string", Enum: []string{"pods", "nodes"}},
 				{Name: "namespace", Type: "string", Pattern: "^[a-z0-9-]+$", Optional: true},
 			},
-			Env: []commandline.Variable{{Name: "KUBE_TOKEN", Value: "canary-77aa-token", Secrets: []string{"canary-77aa-token"}}}, Network: true,
+			Env: []programs.Variable{{Name: "KUBE_TOKEN", Value: "canary-77aa-token", Secrets: []string{"canary-77aa-token"}}}, Network: true,
 		},
 		{
 			Name: "kubectl_apply", Description: "Apply a manifest", Category: tools.Write, Cmd: "kubectl", Program: p, Args: []string{"apply", "-f", "{{file}}"},

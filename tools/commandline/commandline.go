@@ -19,11 +19,10 @@
 package commandline
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"parley/tools"
+	"parley/tools/programs"
 )
 
 // Spec is one tool as its operator describes it.
@@ -40,7 +39,7 @@ type Spec struct {
 	OptionalArgs []Optional  `yaml:"optional_args" json:"optional_args,omitempty"`
 	Parameters   []Parameter `yaml:"parameters" json:"parameters,omitempty"`
 	// Env are variables of the program, on top of those that every program gets (H02).
-	Env []Variable `yaml:"env" json:"-"`
+	Env []programs.Variable `yaml:"env" json:"-"`
 	// ReadOnly are absolute paths of files and folders that the program may read, besides the
 	// system's own.
 	ReadOnly []string `yaml:"read_only" json:"-"`
@@ -53,7 +52,7 @@ type Spec struct {
 
 	// Program is what Cmd was when the description was read; zero: nobody has looked. As JSON
 	// it is its path alone, and nothing that runs.
-	Program Program `json:"program,omitzero"`
+	Program programs.Program `json:"program,omitzero"`
 }
 
 // Parameter is one value that the model gives.
@@ -96,26 +95,6 @@ type Optional struct {
 	Parameter string   `yaml:",key" json:"parameter"`
 	Args      []string `yaml:",value" json:"args"`
 }
-
-// Variable is one of the program's environment. Nothing prints its value.
-type Variable struct {
-	Name  string `yaml:",key"`
-	Value string `yaml:",value"`
-	// Secrets are parts of Value that no output may show: what came from the gateway's
-	// environment, or from a file.
-	Secrets []string
-}
-
-// String returns the name alone.
-func (v Variable) String() string { return v.Name + "=…" }
-
-// GoString implements [fmt.GoStringer].
-func (v Variable) GoString() string { return v.String() }
-
-// MarshalJSON returns the name alone.
-func (v Variable) MarshalJSON() ([]byte, error) { return json.Marshal(v.Name) }
-
-var _ fmt.GoStringer = Variable{}
 
 // Secrets returns what no output of the tools may show.
 func Secrets(specs []Spec) (all []string) {

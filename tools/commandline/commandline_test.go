@@ -34,13 +34,13 @@ func (f *fakeRunner) Run(_ context.Context, c programs.Command) (programs.Result
 }
 
 // write makes a program that is a script of sh, and finds it.
-func write(t *testing.T, script string) commandline.Program {
+func write(t *testing.T, script string) programs.Program {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	p, err := commandline.FindProgram(path, "")
+	p, err := programs.FindProgram(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func write(t *testing.T, script string) commandline.Program {
 }
 
 // kubectlGet is the seed's tool.
-func kubectlGet(p commandline.Program) commandline.Spec {
+func kubectlGet(p programs.Program) commandline.Spec {
 	return commandline.Spec{
 		Name: "kubectl_get", Description: "Get Kubernetes resources", Category: tools.Read, Cmd: "kubectl", Program: p,
 		Args:         []string{"get", "{{resource}}"},
@@ -197,7 +197,7 @@ func FuzzArguments(f *testing.F) {
 // G01, G06: what a model is shown of a description.
 func TestNew(t *testing.T) {
 	t.Parallel()
-	spec := kubectlGet(commandline.Program{})
+	spec := kubectlGet(programs.Program{})
 	tool := mustNew(t, spec, commandline.Options{Runner: &fakeRunner{}})
 	want := `{"type":"object","properties":{"namespace":{"type":"string","pattern":"^[a-z0-9-]+$"},"resource":{"type":"string","description":"The resource type","enum":["pods","services","nodes"]}},"required":["resource"],"additionalProperties":false}`
 	if d := tool.Definition(); d.Name != "kubectl_get" || d.Description != spec.Description || string(d.Schema) != want {
@@ -224,8 +224,8 @@ func TestNew(t *testing.T) {
 // Of a description a recording has what the model and people were shown, and no secret.
 func TestASpecAsJSONHoldsNoSecret(t *testing.T) {
 	t.Parallel()
-	s := kubectlGet(commandline.Program{Path: "/opt/kubectl", Real: "/opt/real"})
-	s.Env = []commandline.Variable{{Name: "TOKEN", Value: "canary-value", Secrets: []string{"canary-value"}}}
+	s := kubectlGet(programs.Program{Path: "/opt/kubectl", Real: "/opt/real"})
+	s.Env = []programs.Variable{{Name: "TOKEN", Value: "canary-value", Secrets: []string{"canary-value"}}}
 	text, err := json.Marshal(s)
 	if err != nil || strings.Contains(string(text), "canary") || strings.Contains(string(text), "/opt/real") {
 		t.Errorf("%s, %v", text, err)
@@ -234,7 +234,7 @@ func TestASpecAsJSONHoldsNoSecret(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	s.Env, s.Program = nil, commandline.Program{Path: "/opt/kubectl"}
+	s.Env, s.Program = nil, programs.Program{Path: "/opt/kubectl"}
 	if d := cmp.Diff(s, back); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
@@ -249,7 +249,7 @@ func TestFindProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for cmd, path := range map[string]string{"program": "relative:" + t.TempDir() + ":" + dir, p.Path: "", link: ""} {
-		got, err := commandline.FindProgram(cmd, path)
+		got, err := programs.FindProgram(cmd, path)
 		if err != nil || got.Real != p.Real || got.Size != p.Size || !got.Changed.Equal(p.Changed) {
 			t.Errorf("%s: %+v, %v", cmd, got, err)
 		}
@@ -257,7 +257,7 @@ func TestFindProgram(t *testing.T) {
 	if sum, err := p.Sum(); err != nil || len(sum) != 64 {
 		t.Errorf("hash %q, %v", sum, err)
 	}
-	if got, err := commandline.FindProgram("program", "."); err == nil {
+	if got, err := programs.FindProgram("program", "."); err == nil {
 		t.Errorf("in the working directory it found %+v", got)
 	}
 }

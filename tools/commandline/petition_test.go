@@ -9,6 +9,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/commandline"
+	"parley/tools/programs"
 )
 
 // A person who permits a call permits the program and the files that it names as they are then,
@@ -19,7 +20,7 @@ func TestPetition(t *testing.T) {
 	spec := commandline.Spec{
 		Name: "apply", Description: "d", Category: tools.Admin, Cmd: "x", Program: p, Network: true,
 		Args: []string{"-f", "{{file}}", "{{note}}"}, Parameters: []commandline.Parameter{{Name: "file", Type: "string"}, {Name: "note", Type: "string"}},
-		Env: []commandline.Variable{{Name: "TOKEN", Value: "canary-value", Secrets: []string{"canary-value"}}},
+		Env: []programs.Variable{{Name: "TOKEN", Value: "canary-value", Secrets: []string{"canary-value"}}},
 	}
 	ws := t.TempDir()
 	manifest := filepath.Join(ws, "a.yaml")

@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 	run := newRunner(t)
 	get := kubectlGet(write(t, `printf '<%s>' "$@"; echo; pwd; cat note; env | sort`))
 	get.Parameters[1].Pattern = ""
-	get.Env = []commandline.Variable{{Name: "KUBECONFIG", Value: "/etc/kube config"}, {Name: "TZ", Value: "Europe/Rome"}}
+	get.Env = []programs.Variable{{Name: "KUBECONFIG", Value: "/etc/kube config"}, {Name: "TZ", Value: "Europe/Rome"}}
 	ws := t.TempDir()
 	if err := os.WriteFile(filepath.Join(ws, "note"), []byte("a note\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestRunShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "canary-0123456789-0123456789"
 	s := kubectlGet(write(t, `echo "token $TOKEN"; i=0; while [ $i -lt 40 ]; do printf '%s' "$TOKEN"; i=$((i+1)); done`))
-	s.Env = []commandline.Variable{{Name: "TOKEN", Value: secret, Secrets: []string{secret}}}
+	s.Env = []programs.Variable{{Name: "TOKEN", Value: secret, Secrets: []string{secret}}}
 	clean := func(text string, whole bool) string {
 		text = strings.ReplaceAll(text, secret, "[redacted]")
 		for n := len(secret) - 1; !whole && n > 0; n-- {
@@ -198,12 +198,12 @@ func TestRunSeesWhatItsDescriptionNames(t *testing.T) {
 	if err := os.Symlink(script.Path, link); err != nil {
 		t.Fatal(err)
 	}
-	p, err := commandline.FindProgram(link, "")
+	p, err := programs.FindProgram(link, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := kubectlGet(p)
-	s.Env = []commandline.Variable{{Name: "CONFIG", Value: filepath.Join(dir, "config")}}
+	s.Env = []programs.Variable{{Name: "CONFIG", Value: filepath.Join(dir, "config")}}
 	if res, err := call(t, t.Context(), mustNew(t, s, commandline.Options{Runner: run}), t.TempDir(), `{"resource":"pods"}`); err == nil || strings.Contains(res.Content, "the config") {
 		t.Errorf("%q, %v", res.Content, err)
 	}

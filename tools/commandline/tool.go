@@ -27,7 +27,7 @@ type Options struct {
 
 // NewAll makes the tools of descriptions, as New does each.
 func NewAll(specs []Spec, o Options) (all []tools.Tool, err error) {
-	sums := map[Program]string{} // one program may be that of many tools
+	sums := map[programs.Program]string{} // one program may be that of many tools
 	for _, s := range specs {
 		t, err := newTool(s, o)
 		if err != nil {

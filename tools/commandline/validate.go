@@ -2,8 +2,6 @@ package commandline
 
 import (
 	"fmt"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,10 +12,7 @@ import (
 	"parley/tools/programs"
 )
 
-var (
-	toolName     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
+var toolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // Limits of a description.
 const (
@@ -81,24 +76,10 @@ func (s Spec) validate(ps *problems.List, at string) {
 // validateSurroundings reports the mistakes in what the program finds around itself.
 func (s Spec) validateSurroundings(ps *problems.List, at string) {
 	for _, v := range s.Env {
-		if !variableName.MatchString(v.Name) {
-			ps.Add(at+".env."+v.Name, "a variable's name is letters, digits and _, and begins with no digit")
-		}
-		if strings.ContainsRune(v.Value, 0) {
-			ps.Add(at+".env."+v.Name, "the value holds a zero byte, which no environment can")
-		}
+		ps.Check(at+".env."+v.Name, v.Check())
 	}
 	for i, p := range s.ReadOnly {
-		where := fmt.Sprintf("%s.read_only[%d]", at, i)
-		switch top, _, _ := strings.Cut(strings.TrimPrefix(path.Clean(p), "/"), "/"); {
-		case !filepath.IsAbs(p):
-			ps.Add(where, "%q is not an absolute path", p)
-		case top == "":
-			ps.Add(where, "/ is the whole machine: name what the program needs")
-		case strings.HasPrefix(path.Clean(p), "/dev/shm/"): // files like any other
-		case slices.Contains([]string{"proc", "dev", "sys", "workspace"}, top):
-			ps.Add(where, "what is below /%s cannot be given to a program", top)
-		}
+		ps.Check(fmt.Sprintf("%s.read_only[%d]", at, i), programs.CheckReadOnly(p))
 	}
 }
 

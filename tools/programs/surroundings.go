@@ -1,0 +1,67 @@
+package programs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Variable is one of the program's environment. Nothing prints its value.
+type Variable struct {
+	Name  string `yaml:",key"`
+	Value string `yaml:",value"`
+	// Secrets are parts of Value that no output may show: what came from the gateway's
+	// environment, or from a file.
+	Secrets []string
+}
+
+// String returns the name alone.
+func (v Variable) String() string { return v.Name + "=…" }
+
+// GoString implements [fmt.GoStringer].
+func (v Variable) GoString() string { return v.String() }
+
+// MarshalJSON returns the name alone.
+func (v Variable) MarshalJSON() ([]byte, error) { return json.Marshal(v.Name) }
+
+var _ fmt.GoStringer = Variable{}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// What is wrong with a variable.
+var (
+	errVariableName  = errors.New("a variable's name is letters, digits and _, and begins with no digit")
+	errVariableValue = errors.New("the value holds a zero byte, which no environment can")
+)
+
+// Check reports what is wrong with v, without its value.
+func (v Variable) Check() error {
+	switch {
+	case !variableName.MatchString(v.Name):
+		return errVariableName
+	case strings.ContainsRune(v.Value, 0):
+		return errVariableValue
+	}
+	return nil
+}
+
+// CheckReadOnly reports what is wrong with the path of a file or folder that a program is to be
+// given for reading.
+func CheckReadOnly(p string) error {
+	switch top, _, _ := strings.Cut(strings.TrimPrefix(path.Clean(p), "/"), "/"); {
+	case !filepath.IsAbs(p):
+		return fmt.Errorf("%q is not an absolute path", p) //nolint:err113 // for the operator
+	case top == "":
+		return errors.New("/ is the whole machine: name what the program needs") //nolint:err113 // for the operator
+	case strings.HasPrefix(path.Clean(p), "/dev/shm/"): // files like any other
+		return nil
+	case slices.Contains([]string{"proc", "dev", "sys", "workspace"}, top):
+		return fmt.Errorf("what is below /%s cannot be given to a program", top) //nolint:err113 // for the operator
+	}
+	return nil
+}

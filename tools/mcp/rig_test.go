@@ -1,0 +1,192 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/tools"
+	"parley/tools/mcp"
+	"parley/tools/mcp/mcptest"
+	"parley/tools/programs"
+	"parley/tools/sandbox"
+)
+
+// rig is a host that runs, and what it logs.
+type rig struct {
+	*mcp.Host
+	t       *testing.T
+	folder  string
+	changed chan struct{}
+	log     *logged
+	stop    func() // ends the host, and returns when it has ended
+}
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// open runs a host.
+func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *rig {
+	t.Helper()
+	r := &rig{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
+	h, err := mcp.NewHost(mcp.Options{
+		Servers: servers, Runner: runner, Version: "test",
+		Folder: func(server string) string { return filepath.Join(r.folder, server) },
+		Changed: func() {
+			select {
+			case r.changed <- struct{}{}:
+			default:
+			}
+		},
+		Log: slog.New(slog.NewTextHandler(r.log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = h
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := h.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	r.stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+// awaitTool returns when a tool of the only server is in a state.
+func (r *rig) awaitTool(tool string, want mcp.ToolState) mcp.ToolStatus {
+	r.t.Helper()
+	for {
+		for _, s := range r.tool() {
+			if s.Tool == tool && s.State == want {
+				return s
+			}
+		}
+		<-r.changed
+	}
+}
+
+func (r *rig) tool() []mcp.ToolStatus { return r.Status()[0].Tools }
+
+// consent consents to tools of the only server as they are.
+func (r *rig) consent(names ...string) {
+	r.t.Helper()
+	all := map[string]mcp.Definition{}
+	for _, name := range names {
+		for r.Status()[0].State != mcp.Up {
+			<-r.changed
+		}
+		for _, s := range r.tool() {
+			if s.Tool == name {
+				all[name] = s.Definition()
+			}
+		}
+	}
+	r.SetConsents(r.Status()[0].Name, all)
+}
+
+// offered returns a tool that is offered.
+func (r *rig) offered(name string) tools.Tool {
+	r.t.Helper()
+	set, err := tools.NewSet(r.Tools()...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	t, ok := set.Lookup(name)
+	if !ok {
+		r.t.Fatalf("%s is not offered: %q\n%+v\n%s", name, set.Names(), r.Status(), r.log)
+	}
+	return t
+}
+
+// call calls a tool that is offered.
+func (r *rig) call(ctx context.Context, name, text string) (string, error) {
+	r.t.Helper()
+	args, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	res, err := r.offered(name).Run(ctx, tools.Call{Name: name, Arguments: args})
+	return res.Content, err
+}
+
+// notes returns what the program of a server noted.
+func (r *rig) notes(server string) string {
+	b, err := os.ReadFile(filepath.Join(r.folder, server, "notes"))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.ReplaceAll(string(b), "\n", " "))
+}
+
+// program returns the server test, which is this test binary, and the tools that it may be asked for.
+func program(t *testing.T, all ...mcp.ToolConfig) mcp.Server {
+	t.Helper()
+	p, command, err := mcptest.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mcp.Server{Name: "test", Command: command, Program: p, Tools: all}
+}
+
+// walls runs programs in the sandbox of this machine.
+type walls struct{ *sandbox.Sandbox }
+
+func (w walls) Run(ctx context.Context, c programs.Command) (programs.Result, error) {
+	r, err := w.Sandbox.Run(ctx, sandbox.Command(c))
+	return programs.Result(r), err
+}
+
+// newWalls opens the sandbox of this machine.
+func newWalls(t *testing.T) walls {
+	t.Helper()
+	s, err := sandbox.Open(t.Context(), sandbox.Config{Getenv: os.LookupEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if !s.Usable() {
+		t.Skipf("this machine has no sandbox: %q", s.Reasons())
+	}
+	return walls{s}
+}
+
+// await returns when the only server has a problem.
+func (r *rig) await(problem string) {
+	r.t.Helper()
+	for !strings.Contains(r.Status()[0].Problem, problem) {
+		<-r.changed
+	}
+}

@@ -1,0 +1,359 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/pause"
+	"parley/tools"
+)
+
+// Times of a server.
+const (
+	startTime  = 20 * time.Second // until it has said what tools it has
+	listTime   = 20 * time.Second
+	listEvery  = 5 * time.Minute  // it is asked for its tools again, though it has said nothing
+	patience   = 10 * time.Second // a call waits for a server that is being started
+	stableTime = time.Minute      // behind it a server that ends is started again at once
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// legacy is the protocol that servers speak which do not know server/discover.
+const legacy = "2025-11-25"
+
+var (
+	errSlowStart = fmt.Errorf("it did not say within %s what tools it has", startTime)
+	errSlowList  = fmt.Errorf("it did not say within %s what tools it has now", listTime)
+	errEnded     = errors.New("the session has ended")
+)
+
+// server keeps one server there: started, connected, and known.
+type server struct {
+	c   Server
+	o   *Options
+	sum string // of the program, when the host began
+
+	relist chan struct{} // asks for the tools again
+
+	mu       sync.Mutex // guards what follows
+	state    State
+	since    time.Time
+	problem  string // why it is not up
+	protocol string
+	version  string   // of the server, as it says
+	session  *session // nil: there is none
+	changed  chan struct{}
+	listed   map[string]Definition // by name; nil: nobody has asked yet
+	unfit    map[string]string     // why a tool that is listed cannot be offered
+	consents map[string]Definition // what the operator has read
+}
+
+// session is a connection that is up.
+type session struct {
+	*sdk.ClientSession
+	ctx context.Context // ends with it
+	end context.CancelCauseFunc
+}
+
+func newServer(c Server, o *Options) *server {
+	return &server{c: c, o: o, relist: make(chan struct{}, 1), state: Starting, since: o.Now(), changed: make(chan struct{})}
+}
+
+// run keeps the server there until ctx ends. When it returns nothing of the server is left.
+func (s *server) run(ctx context.Context) {
+	older := false
+	for failures := 0; ; {
+		began := s.o.Now()
+		connected, err := s.serve(ctx, older)
+		if ctx.Err() != nil {
+			s.enter(Stopped, "")
+			return
+		}
+		if !connected {
+			older = !older && s.isOlder(err)
+		}
+		if failures++; s.o.Now().Sub(began) > stableTime {
+			failures = 1
+		}
+		wait := backoff(failures)
+		s.enter(Down, err.Error())
+		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", err, "wait", wait.Round(time.Millisecond))
+		if pause.For(ctx, wait) != nil {
+			s.enter(Stopped, "")
+			return
+		}
+	}
+}
+
+// isOlder reports whether a server that could not be connected to may only know the handshake of
+// the protocol before 2026-07-28: some do not answer anything that comes before it.
+func (*server) isOlder(err error) bool { return errors.Is(err, errSlowStart) || answered(err) }
+
+func backoff(failures int) time.Duration {
+	d := minBackoff << min(failures-1, 10)
+	d = min(d, maxBackoff)
+	return d - time.Duration(rand.Int64N(int64(d)/4)) //nolint:gosec // only so that not all try at once
+}
+
+// serve connects to the server and stays connected until that ends. It reports whether the
+// server was there at all.
+func (s *server) serve(ctx context.Context, older bool) (connected bool, err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(errEnded)
+	var w wire
+	if s.c.URL != "" {
+		w, err = s.dial()
+	} else {
+		w, err = s.startProcess(context.WithoutCancel(ctx)) // close ends it, in order
+	}
+	if err != nil {
+		return false, err
+	}
+	started, cancel := context.WithTimeoutCause(ctx, startTime, errSlowStart)
+	defer cancel()
+	client, err := s.client().Connect(started, w.connect(), protocolOf(older))
+	if err == nil {
+		err = s.list(started, client)
+	}
+	if err != nil {
+		err = reason(started, err)
+	} else {
+		cancel()
+		connected = true
+		s.connected(&session{client, ctx, end})
+		err = s.watch(ctx, client)
+		s.disconnected()
+	}
+	end(errEnded) // calls under way are over
+	w.close()
+	if client != nil {
+		_ = client.Close() // it has no more to say
+	}
+	return connected, w.explain(err)
+}
+
+func protocolOf(older bool) *sdk.ClientSessionOptions {
+	if older {
+		return &sdk.ClientSessionOptions{ProtocolVersion: legacy}
+	}
+	return nil
+}
+
+// reason returns why ctx ended if that is what err comes of.
+func reason(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// client makes the client of one session. It has no roots, no model and no person for a server
+// to ask for.
+func (s *server) client() *sdk.Client {
+	return sdk.NewClient(&sdk.Implementation{Name: "parley", Version: s.o.Version}, &sdk.ClientOptions{
+		Capabilities:           &sdk.ClientCapabilities{},
+		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.lookAgain() },
+	})
+}
+
+// lookAgain has the tools listed again soon.
+func (s *server) lookAgain() {
+	select {
+	case s.relist <- struct{}{}:
+	default: // it is asked for already
+	}
+}
+
+// watch lists the tools again when there is a reason, and returns why the session is over.
+func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
+	ended := make(chan error, 1)
+	go func() { ended <- client.Wait() }()
+	tick := time.NewTicker(listEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return fmt.Errorf("%w: %w", errEnded, cmp.Or(err, io.EOF))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.relist:
+		case <-tick.C:
+		}
+		limited, cancel := context.WithTimeoutCause(ctx, listTime, errSlowList)
+		err := s.list(limited, client)
+		err = reason(limited, err)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// list asks the server what tools it has.
+func (s *server) list(ctx context.Context, client *sdk.ClientSession) error {
+	listed, unfit := map[string]Definition{}, map[string]string{}
+	for t, err := range client.Tools(ctx, nil) {
+		if err != nil {
+			return fmt.Errorf("list its tools: %w", err)
+		}
+		if len(listed) == maxListed {
+			s.o.Log.Warn("MCP server has more tools than are looked at", "server", s.c.Name, "looked_at", maxListed)
+			break
+		}
+		d, err := readDefinition(t)
+		if err != nil {
+			unfit[t.Name] = err.Error()
+		}
+		listed[t.Name] = d
+	}
+	s.mu.Lock()
+	same := s.listed != nil && maps.EqualFunc(s.listed, listed, func(a, b Definition) bool { return a.Digest == b.Digest })
+	s.listed, s.unfit = listed, unfit
+	s.mu.Unlock()
+	if !same {
+		s.tell()
+	}
+	return nil
+}
+
+// tell says which tools are not offered, and that others may be.
+func (s *server) tell() {
+	for _, t := range s.status().Tools {
+		switch t.State {
+		case Changed:
+			s.o.Log.Warn("tool of an MCP server has changed, it is not offered before its operator consents again: parley mcp ls", "server", s.c.Name, "tool", t.Tool)
+		case New, Missing, Unfit:
+			s.o.Log.Warn("tool of an MCP server not offered", "server", s.c.Name, "tool", t.Tool, "state", string(t.State), "why", t.Why)
+		}
+	}
+	s.o.Changed()
+}
+
+// connected notes that the server is up.
+func (s *server) connected(now *session) {
+	said := now.InitializeResult()
+	s.mu.Lock()
+	s.session, s.protocol = now, said.ProtocolVersion
+	if said.ServerInfo != nil {
+		s.version = named(said.ServerInfo.Name + " " + said.ServerInfo.Version)
+	}
+	s.mu.Unlock()
+	s.enter(Up, "")
+	s.o.Log.Info("MCP server connected", "server", s.c.Name, "protocol", said.ProtocolVersion)
+}
+
+func (s *server) disconnected() {
+	s.mu.Lock()
+	s.session = nil
+	s.mu.Unlock()
+}
+
+// enter notes a state, and wakes the calls that wait for one.
+func (s *server) enter(state State, problem string) {
+	s.mu.Lock()
+	if s.state != state {
+		s.state, s.since = state, s.o.Now()
+	}
+	s.problem = problem
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+	s.o.Changed()
+}
+
+// await returns the session, and waits a while for one.
+func (s *server) await(ctx context.Context) (*session, error) {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		s.mu.Lock()
+		now, changed := s.session, s.changed
+		s.mu.Unlock()
+		if now != nil && now.ctx.Err() == nil {
+			return now, nil
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			return nil, tools.Errorf(tools.Transient, "the MCP server %s is not there at present, so nothing was done. The operator sees why", s.c.Name)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// call makes a call of a tool, and another if the first was surely not made, or may be made
+// again. An error of the protocol is as it is; every other names server and tool.
+func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+	for last := false; ; last = true {
+		now, err := s.await(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if state, _ := s.stateOf(t.config.Name); state != Offered {
+			return nil, tools.Errorf(tools.Permanent, "%s of the MCP server %s is not what the operator has consented to any more, so it was not called", t.config.Name, s.c.Name)
+		}
+		res, sent, err := now.call(ctx, t.config.Name, arguments)
+		if err == nil || answered(err) || ctx.Err() != nil {
+			return res, err
+		}
+		s.o.Log.Warn("call of an MCP server broken off", "server", s.c.Name, "tool", t.config.Name, "error", err)
+		over := errors.Is(err, sdk.ErrConnectionClosed) // before the call was sent
+		missing := errors.Is(err, sdk.ErrSessionMissing)
+		if over || missing || s.c.URL == "" {
+			now.end(fmt.Errorf("%w: %w", errEnded, err))
+		}
+		s.lookAgain() // whether it is still there
+		unsent := over || missing || s.c.URL != "" && !sent
+		switch {
+		case !last && (unsent || t.mayRepeat()):
+			continue
+		case unsent:
+			return nil, tools.Errorf(tools.Transient, "the MCP server %s cannot be reached at present, so %s was not called", s.c.Name, t.config.Name)
+		case t.mayRepeat():
+			return nil, tools.Errorf(tools.Transient, "the connection to the MCP server %s broke twice while %s ran", s.c.Name, t.config.Name)
+		}
+		return nil, tools.Errorf(tools.Permanent, "interrupted; outcome unknown: the connection to the MCP server %s broke after %s was called. "+
+			"Whether it was done is not known: look, before you call it again", s.c.Name, t.config.Name)
+	}
+}
+
+// call makes one call in this session. It reports whether it may have been sent to a server that
+// is asked over HTTP.
+func (s *session) call(ctx context.Context, tool string, arguments json.RawMessage) (_ *sdk.CallToolResult, sent bool, _ error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()
+	var mark atomic.Bool
+	res, err := s.CallTool(context.WithValue(ctx, sentKey{}, &mark), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	return res, mark.Load(), err //nolint:wrapcheck // the server words it
+}
+
+// Codes by which the library says that a message did not get through.
+var lost = []int64{-32003, -32004, -32005}
+
+// answerIn returns the error with which a server answered.
+func answerIn(err error) (*jsonrpc.Error, bool) {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	return e, ok && !slices.Contains(lost, e.Code)
+}
+
+func answered(err error) bool {
+	_, ok := answerIn(err)
+	return ok
+}

@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"parley/tools"
+)
+
+// State is how a server is.
+type State string
+
+// States of servers.
+const (
+	Starting State = "starting"
+	Up       State = "up"
+	Down     State = "down" // it is tried again
+	Off      State = "off"  // it is not started
+	Stopped  State = "stopped"
+)
+
+// ToolState is whether a tool is offered, and why not.
+type ToolState string
+
+// States of tools.
+const (
+	Offered ToolState = "offered"
+	New     ToolState = "new"     // nobody has consented to it yet
+	Changed ToolState = "changed" // it is not what the operator has consented to
+	Missing ToolState = "missing" // the server does not have it
+	Unfit   ToolState = "unfit"   // it cannot be offered as it is
+	Unknown ToolState = "unknown" // the server has not been there yet
+	Unused  ToolState = "unused"  // the configuration does not name it
+)
+
+// Status is how a server is, at one moment. What the server said of itself is made fit to be
+// shown.
+type Status struct {
+	Name     string       `json:"name"`
+	Where    string       `json:"where"`
+	State    State        `json:"state"`
+	Since    time.Time    `json:"since"`
+	Problem  string       `json:"problem,omitempty"`
+	Protocol string       `json:"protocol,omitempty"`
+	Version  string       `json:"version,omitempty"` // as the server calls itself
+	Network  bool         `json:"network,omitempty"` // its program has the machine's
+	Tools    []ToolStatus `json:"tools"`
+}
+
+// ToolStatus is how a tool is.
+type ToolStatus struct {
+	Tool       string         `json:"tool"`           // as the server calls it
+	Name       string         `json:"name,omitempty"` // by which agents have it
+	Category   tools.Category `json:"category,omitempty"`
+	Idempotent bool           `json:"idempotent,omitempty"`
+	State      ToolState      `json:"state"`
+	Why        string         `json:"why,omitempty"`
+	// What the server says of it now; what was consented to, if the server was not there yet.
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Hints       json.RawMessage `json:"hints,omitempty"`
+	Digest      string          `json:"digest,omitempty"`
+}
+
+// Definition returns what the server says of the tool.
+func (t ToolStatus) Definition() Definition {
+	return Definition{t.Tool, t.Description, t.Schema, t.Hints, t.Digest}
+}
+
+// stateOf returns whether a tool of the configuration is offered, and why not.
+func (s *server) stateOf(tool string) (ToolState, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stateLocked(tool)
+}
+
+// stateLocked is stateOf for who holds s.mu.
+func (s *server) stateLocked(tool string) (ToolState, string) {
+	consent, consented := s.consents[tool]
+	now, listed := s.listed[tool]
+	switch {
+	case s.listed != nil && !listed:
+		return Missing, "the server has no tool of that name"
+	case listed && s.unfit[tool] != "":
+		return Unfit, s.unfit[tool]
+	case !consented && !listed:
+		return Unknown, "the server has not been there yet"
+	case !consented:
+		return New, "nobody has consented to it yet"
+	case listed && now.Digest != consent.Digest:
+		return Changed, "the server describes it otherwise than when its operator consented to it"
+	}
+	return Offered, ""
+}
+
+// offered returns the tools that may be offered now.
+func (s *server) offered() (all []*Tool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == Off {
+		return nil
+	}
+	for _, c := range s.c.Tools {
+		if state, _ := s.stateLocked(c.Name); state == Offered {
+			all = append(all, &Tool{server: s, name: s.c.Name, where: s.c.Where(), config: c, definition: s.consents[c.Name], timeout: s.c.Timeout})
+		}
+	}
+	return all
+}
+
+func (s *server) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Name: s.c.Name, Where: s.c.Where(), State: s.state, Since: s.since.UTC(), Problem: s.problem,
+		Protocol: s.protocol, Version: s.version, Network: s.c.Network, Tools: []ToolStatus{},
+	}
+	about := func(t ToolStatus) ToolStatus {
+		d, ok := s.listed[t.Tool]
+		if !ok {
+			d = s.consents[t.Tool]
+		}
+		t.Description, t.Schema, t.Hints, t.Digest = d.Description, d.Schema, d.Hints, d.Digest
+		return t
+	}
+	named := map[string]bool{}
+	for _, c := range s.c.Tools {
+		state, why := s.stateLocked(c.Name)
+		named[c.Name] = true
+		st.Tools = append(st.Tools, about(ToolStatus{
+			Tool: c.Name, Name: ToolName(s.c.Name, c.Name), Category: c.category(), Idempotent: c.Idempotent, State: state, Why: why,
+		}))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.listed)) {
+		if !named[name] {
+			st.Tools = append(st.Tools, about(ToolStatus{Tool: name, State: Unused, Why: "the configuration does not name it"}))
+		}
+	}
+	return st
+}

@@ -106,6 +106,7 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 		cfg.ReadFrom = d.allReadFrom(name)
 		cfg = cfg.Defaults()
 		d.reportReplacedZeros(&cfg)
+		d.completeServers(&cfg)
 		named = d.readTools(&cfg)
 		var all problems.List
 		all.Check("", cfg.Validate())

@@ -135,7 +135,7 @@ func keysOf(t reflect.Type) map[string]bool {
 			walk(t.Elem(), path)
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[settings.Secret]():
 			for _, f := range reflect.VisibleFields(t) {
-				if key := f.Tag.Get("yaml"); key != "" {
+				if key := f.Tag.Get("yaml"); key != "" && key[0] != ',' {
 					keys[key], keys[path+"."+key] = true, true
 					walk(f.Type, path+"."+key)
 				}

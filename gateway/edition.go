@@ -19,6 +19,7 @@ import (
 	"parley/gateway/worker"
 	"parley/problems"
 	"parley/subagents"
+	"parley/tools"
 	"parley/tools/shell"
 	shellpolicy "parley/tools/shell/policy"
 )
@@ -44,6 +45,9 @@ type edition struct {
 	scripts *shellpolicy.Config                  // what those of the tool bash are judged by; nil: there is no such tool
 	runsIn  string                               // what runs programs, as people are told
 	clean   func(text string, whole bool) string // takes secrets out of what programs write
+
+	ownTools    *tools.Set   // all but those of MCP servers
+	serverTools []tools.Tool // of MCP servers, which may be others while the edition is in force
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
@@ -99,6 +103,7 @@ func (g *Gateway) equip(e *edition) error {
 		Store: store, Limits: e.limits, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(),
 	}
 	e.giveRunner(g.opened.sandbox)
+	e.serverTools = g.serverTools()
 	if err := e.attachTools(store); err != nil {
 		return err
 	}

@@ -106,6 +106,7 @@ type Gateway struct {
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
 	questions     *approvals.Desk   // as opened
+	servers       *servers          // as opened; nil: there are no MCP servers
 	leases        map[string]string // of the bot accounts, by instance
 	started       chan struct{}
 	ended         chan struct{} // closed when Run has returned
@@ -210,6 +211,9 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	g.opened = opened
 	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
+	if g.servers, err = g.openServers(ctx, opened); err != nil {
+		return err
+	}
 	if err := g.equip(g.present()); err != nil {
 		return err
 	}

@@ -73,6 +73,9 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		part(failed, &takers, "channels", f.awaitAllBroken)
 	}
 	if g.cfg.HasRole(settings.RoleWorker) {
+		if g.servers != nil { // to the end, for the turns that end
+			part(watching, &watchers, "MCP servers", g.runServers)
+		}
 		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.workspaces.sweep(ctx, kept.store) })
 		part(failed, &workers, "worker", w.Run)
 		part(failed, &takers, "schedule", func(ctx context.Context) error {

@@ -15,6 +15,7 @@ import (
 
 	"parley/cmd/cmdtest"
 	"parley/gateway/gatewaytest"
+	"parley/tools/mcp/mcptest"
 	"parley/tools/sandbox"
 )
 
@@ -26,6 +27,7 @@ var (
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	mcptest.Main()
 	os.Exit(m.Run())
 }
 

@@ -13,6 +13,7 @@ import (
 	"parley/gateway/settings"
 	"parley/tools"
 	"parley/tools/commandline"
+	"parley/tools/mcp"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
 )
@@ -40,7 +41,7 @@ func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 	default:
 		g.o.Logger.Info("sandbox opened", "level", string(s.Level()))
 	}
-	if len(commandline.Networked(g.cfg.Tools.Commands)) == 0 {
+	if len(networked(g.cfg)) == 0 {
 		return s, nil
 	}
 	if err := s.TryNetwork(ctx); err != nil {
@@ -57,8 +58,19 @@ func (g *Gateway) sandboxStatus() *admin.Sandbox {
 	}
 	return &admin.Sandbox{
 		Level: string(s.Level()), Usable: s.Usable(), Reasons: s.Reasons(),
-		Tools: cfg.ProgramTools(), Network: commandline.Networked(cfg.Tools.Commands),
+		Tools: cfg.ProgramTools(), Network: networked(cfg),
 	}
+}
+
+// networked returns the names of the tools whose programs have the machine's network.
+func networked(c settings.Config) []string {
+	names := commandline.Networked(c.Tools.Commands)
+	for _, s := range mcp.Programs(c.MCP.Servers) {
+		if s.Network {
+			names = append(names, mcp.Names([]mcp.Server{s})...)
+		}
+	}
+	return names
 }
 
 // lacksSandbox reports whether e has tools that run programs, and the gateway was started
@@ -115,8 +127,8 @@ func (e *edition) recordedCommands() *recording.Commands {
 
 // warnNetwork names the tools that are not kept from the network.
 func (e *edition) warnNetwork() {
-	if names := commandline.Networked(e.cfg.Tools.Commands); len(names) > 0 {
-		e.log.Warn("tools connect to whatever this machine reaches, its own services too", "key", "tools.file", "tools", names)
+	if names := networked(e.cfg); len(names) > 0 {
+		e.log.Warn("tools connect to whatever this machine reaches, its own services too", "tools", names)
 	}
 }
 

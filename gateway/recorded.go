@@ -9,6 +9,7 @@ import (
 	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/sessions"
+	"parley/tools/mcp"
 )
 
 // RecordedAgents makes the agents of a recording as this version makes them, with its
@@ -39,9 +40,10 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 			Prompt:     e.said[name].agent(),
 		}
 	}
-	all, err := e.allTools(store)
-	if err != nil {
+	var err error
+	if e.ownTools, err = e.allTools(store); err != nil {
 		return nil, fmt.Errorf("make the tools for the replay: %w", err)
 	}
-	return e.agents, e.shareTools(all)
+	e.serverTools = mcp.Recorded(setup.MCP)
+	return e.agents, e.giveTools()
 }

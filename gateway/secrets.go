@@ -7,6 +7,7 @@ import (
 
 	"parley/gateway/settings"
 	"parley/tools/commandline"
+	"parley/tools/mcp"
 )
 
 // secretsOf returns all that the configuration holds or names: tokens and keys, passwords
@@ -29,6 +30,7 @@ func secretsOf(c settings.Config) (all []string) {
 	}
 	add(c.Web.Search.Key)
 	all = append(all, commandline.Secrets(c.Tools.Commands)...)
+	all = append(all, mcp.Secrets(c.MCP.Servers)...)
 	all = append(all, userinfo(c.Store.Redis.URL.Reveal())...)
 	for u := range strings.SplitSeq(c.Broker.URL, ",") {
 		all = append(all, userinfo(strings.TrimSpace(u))...)

@@ -27,7 +27,16 @@ func (e *edition) attachTools(store sessions.Store) error {
 	if err := e.checkRoots(); err != nil {
 		return err
 	}
-	all, err := e.allTools(store)
+	var err error
+	if e.ownTools, err = e.allTools(store); err != nil {
+		return fmt.Errorf("make the tools: %w", err)
+	}
+	return e.giveTools()
+}
+
+// giveTools gives the agents the gateway's own tools, and those of MCP servers.
+func (e *edition) giveTools() error {
+	all, err := e.ownTools.With(e.serverTools...)
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}

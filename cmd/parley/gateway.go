@@ -41,8 +41,12 @@ func checkCommand(p program) *cobra.Command {
 		Short: "Say every mistake in a configuration, without starting anything",
 		Long: `check-config reads a configuration as run does, and says every mistake at once,
 each as file:line:column. Nothing is started and no network is asked. Status 78
-is a mistake. What is allowed, and perhaps not meant, is a warning on standard error.`,
-	}, func(_ context.Context, file string, _ *gateway.Gateway) error {
+is a mistake. What is allowed, and perhaps not meant, is a warning on standard error.
+MCP servers are named, with the tools that agents may have of them.`,
+	}, func(_ context.Context, file string, g *gateway.Gateway) error {
+		if err := printServers(p.out, g.MCPServers()); err != nil {
+			return err
+		}
 		_, err := fmt.Fprintf(p.out, "%s: ok\n", file)
 		return err //nolint:wrapcheck // the caller says what failed
 	})

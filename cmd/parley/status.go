@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/gateway/admin"
+	"parley/tools/mcp"
 )
 
 func statusCommand(p program) *cobra.Command {
@@ -53,6 +54,9 @@ func printStatus(w io.Writer, st admin.Status) error {
 	}
 	if b := st.Sandbox; b != nil {
 		line("sandbox        %s", sandboxState(*b))
+	}
+	for _, s := range st.MCP {
+		line("MCP server     %s", serverInBrief(st, s))
 	}
 	for _, c := range st.Channels {
 		state := "not connected"
@@ -123,6 +127,19 @@ func readiness(st admin.Status) string {
 		}
 	}
 	return "no: " + sanitize(strings.Join(why, "; "))
+}
+
+// serverInBrief says how an MCP server is, and which of its tools agents have.
+func serverInBrief(st admin.Status, s mcp.Status) string {
+	text := sanitize(s.Name) + ": " + string(s.State) + " for " + formatDuration(st.Now.Sub(s.Since))
+	for _, t := range s.Tools {
+		text += ", " + sanitize(t.Tool) + " (" + string(t.Category)
+		if t.State != mcp.Offered {
+			text += ", " + string(t.State)
+		}
+		text += ")"
+	}
+	return text
 }
 
 // sandboxState says which walls there are around the programs of tools.

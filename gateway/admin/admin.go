@@ -27,6 +27,7 @@ import (
 	"parley/gateway/schedule"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/tools/mcp"
 	"parley/transcript"
 )
 
@@ -79,6 +80,12 @@ type Options struct {
 	Reloaded func() ReloadStatus
 	// Sandbox says which walls there are around programs; nil, or nil returned: none run.
 	Sandbox func() *Sandbox
+	// Servers says how the MCP servers of this process are; nil, or nil returned: there are none.
+	Servers func() []mcp.Status
+	// Consent has a tool of an MCP server offered, if its description has that digest, and
+	// TakeBackConsent has it offered no more. An *Error says why not.
+	Consent         func(ctx context.Context, server, tool, digest string) (mcp.ToolStatus, error)
+	TakeBackConsent func(ctx context.Context, server, tool string) (mcp.ToolStatus, error)
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
 	// Restore makes a session of such a recording, in the conversation of a mailbox; with ""

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/sessions"
+	"parley/tools/mcp"
 )
 
 // Status is how a gateway is, at one moment. It names nobody and quotes
@@ -53,6 +54,8 @@ type Status struct {
 	StoreBytes int64   `json:"store_bytes"`
 	// Sandbox is what programs run in that agents start; nil: they start none.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
+	// MCP is the servers whose tools agents may have, without what those say of their tools.
+	MCP []mcp.Status `json:"mcp,omitempty"`
 }
 
 // Sandbox is which walls there are around programs.
@@ -148,6 +151,7 @@ func (s *Server) status(r *http.Request) (any, error) {
 	if s.o.Sandbox != nil {
 		st.Sandbox = s.o.Sandbox()
 	}
+	st.MCP = s.serversInBrief()
 	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
 		return nil, err
 	}
@@ -270,6 +274,7 @@ func (st *Status) assess() {
 	if b := st.Sandbox; b != nil && !b.Usable {
 		not("programs cannot be walled in on this machine, so no agent has the tools that run some (%s): %s", strings.Join(b.Tools, ", "), strings.Join(b.Reasons, "; "))
 	}
+	st.assessServers(not)
 	if st.GivenUp {
 		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",
 			givenUpPhrase(st.DeadLetters), st.Now.Sub(st.DeadSince).Round(time.Second))

@@ -9,6 +9,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/llm"
+	"parley/tools/mcp"
 )
 
 func TestAStatusSaysWhatIsNotFine(t *testing.T) {
@@ -55,6 +56,13 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"the message log is nea":                               func(s *Status) { s.Log.Bytes = 1 << 30 },
 		"programs cannot be walled in on this machine, so no agent has the tools that run some (bash, get): no L; no n": func(s *Status) {
 			s.Sandbox = &Sandbox{Level: "D", Reasons: []string{"no L", "no n"}, Tools: []string{"bash", "get"}}
+		},
+		"the MCP server m is not there for 1m0s, and is tried again: its program ended (and 1 more line)": func(s *Status) {
+			s.MCP = []mcp.Status{{Name: "m", State: mcp.Down, Since: now.Add(-time.Minute), Problem: "its program ended\nx"}}
+		},
+		"the MCP server m is not started: no walls": func(s *Status) { s.MCP = []mcp.Status{{Name: "m", State: mcp.Off, Problem: "no walls"}} },
+		"2 tools of the MCP server m not offered before you consent (a, b): parley mcp ls m": func(s *Status) {
+			s.MCP = []mcp.Status{{Name: "m", State: mcp.Up, Tools: []mcp.ToolStatus{{Tool: "a", State: mcp.New}, {Tool: "o", State: mcp.Offered}, {Tool: "b", State: mcp.New}}}}
 		},
 		"the budget day is used": func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
 	} {

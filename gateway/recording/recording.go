@@ -38,6 +38,7 @@ import (
 	"parley/subagents"
 	"parley/tools"
 	"parley/tools/commandline"
+	"parley/tools/mcp"
 	"parley/tools/shell/policy"
 	"parley/tools/skills"
 	"parley/transcript"
@@ -89,6 +90,7 @@ type Setup struct {
 	Bash      *Bash            `json:"bash,omitempty"`     // null: no agent could have the tool
 	Commands  *Commands        `json:"commands,omitempty"` // null: there were none
 	Web       *Web             `json:"web,omitempty"`      // null: no agent could have the tools
+	MCP       []mcp.Recording  `json:"mcp,omitempty"`      // tools of MCP servers, as they were offered
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance

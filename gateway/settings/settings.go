@@ -66,6 +66,7 @@ type Config struct {
 	Tools       ToolsConfig        `yaml:"tools"`
 	Sandbox     sandbox.Config     `yaml:"sandbox"`
 	Web         WebConfig          `yaml:"web"`
+	MCP         MCPConfig          `yaml:"mcp"`
 	Attachments attachments.Config `yaml:"attachments"`
 
 	Transcription TranscriptionConfig `yaml:"transcription"`

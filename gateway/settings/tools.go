@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"parley/tools"
 	"parley/tools/commandline"
 	"parley/tools/files"
+	"parley/tools/mcp"
 	"parley/tools/skills"
 	"parley/tools/web"
 )
@@ -28,7 +28,7 @@ type ToolsConfig struct {
 
 // ProgramTools returns the names of the tools that run programs.
 func (c Config) ProgramTools() []string {
-	names := commandline.Names(c.Tools.Commands)
+	names := append(commandline.Names(c.Tools.Commands), mcp.Names(mcp.Programs(c.MCP.Servers))...)
 	if c.Bash.Enabled {
 		names = append([]string{bashName}, names...)
 	}
@@ -43,7 +43,7 @@ const CommandsPath = "tools.commands"
 
 // ToolNames returns all tools that an agent may have, in the order in which a model sees them.
 func (c Config) ToolNames() []string {
-	return append(ToolNames(), commandline.Names(c.Tools.Commands)...)
+	return append(append(ToolNames(), commandline.Names(c.Tools.Commands)...), mcp.Names(c.MCP.Servers)...)
 }
 
 // checkToolName returns what is wrong with the name of a tool in a list; nil: nothing.
@@ -59,20 +59,8 @@ func (c Config) validateTools(ps *problems.List) {
 	ps.Check("", commandline.Validate(CommandsPath, c.Tools.Commands, BuiltinNames()...))
 	for i, s := range c.Tools.Commands {
 		at := fmt.Sprintf("%s[%d]", CommandsPath, i)
-		for _, path := range []string{s.Program.Path, s.Program.Real} {
-			if path != "" && IsBelow(filepath.Clean(c.StateDir), path) {
-				ps.Add(at+".cmd", "%s lies in the state folder %s, where agents write: a program must not be theirs", path, c.StateDir)
-				break
-			}
-		}
-		for n, path := range s.ReadOnly {
-			for _, private := range c.PrivatePaths() {
-				if Overlap(filepath.Clean(path), filepath.Clean(private)) {
-					ps.Add(fmt.Sprintf("%s.read_only[%d]", at, n), "%s and %s lie in each other, which is the gateway's own", path, private)
-					break
-				}
-			}
-		}
+		c.validateProgram(ps, at+".cmd", s.Program.Path, s.Program.Real)
+		c.validateReadOnly(ps, at, s.ReadOnly)
 	}
 }
 

@@ -71,6 +71,7 @@ func (c Config) Validate() error {
 	c.Web.validate(&ps)
 	c.validateToolsThatAreOff(&ps)
 	c.validateTools(&ps)
+	c.validateServers(&ps)
 	c.validateCron(&ps)
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)

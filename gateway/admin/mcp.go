@@ -1,0 +1,111 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/tools/mcp"
+)
+
+// ServerPage is the MCP servers of the process that is asked, with what they say of their tools.
+type ServerPage struct {
+	Now     time.Time    `json:"now"`
+	Servers []mcp.Status `json:"servers"`
+}
+
+func (s *Server) servers(*http.Request) (any, error) {
+	page := ServerPage{Now: s.o.Now().UTC(), Servers: []mcp.Status{}}
+	if s.o.Servers != nil {
+		page.Servers = append(page.Servers, s.o.Servers()...)
+	}
+	return page, nil
+}
+
+// serversInBrief returns the MCP servers without what they say of their tools, and without
+// those tools that no agent has.
+func (s *Server) serversInBrief() (all []mcp.Status) {
+	if s.o.Servers == nil {
+		return nil
+	}
+	for _, st := range s.o.Servers() {
+		var used []mcp.ToolStatus
+		for _, t := range st.Tools {
+			if t.State != mcp.Unused {
+				t.Description, t.Schema, t.Hints = "", nil, nil
+				used = append(used, t)
+			}
+		}
+		st.Tools = used
+		all = append(all, st)
+	}
+	return all
+}
+
+// assessServers says what is not fine about MCP servers.
+func (st *Status) assessServers(not func(format string, a ...any)) {
+	for _, s := range st.MCP {
+		switch s.State {
+		case mcp.Down:
+			not("the MCP server %s is not there for %s, and is tried again: %s", s.Name, st.Now.Sub(s.Since).Round(time.Second), firstLine(s.Problem))
+		case mcp.Off:
+			not("the MCP server %s is not started: %s", s.Name, firstLine(s.Problem))
+		}
+		for _, c := range []struct {
+			state mcp.ToolState
+			why   string
+		}{
+			{mcp.New, "not offered before you consent"},
+			{mcp.Changed, "changed since you consented, and not offered"},
+			{mcp.Missing, "in the configuration, but not there"},
+			{mcp.Unfit, "not offered, because they cannot be as they are"},
+		} {
+			var names []string
+			for _, t := range s.Tools {
+				if t.State == c.state {
+					names = append(names, t.Tool)
+				}
+			}
+			if len(names) > 0 {
+				not("%s of the MCP server %s %s (%s): parley mcp ls %s", plural(len(names), "tool"), s.Name, c.why, strings.Join(names, ", "), s.Name)
+			}
+		}
+	}
+}
+
+func (s *Server) allowTool(r *http.Request) (any, error) {
+	if s.o.Consent == nil {
+		return nil, newError(NotFound, "this process has no MCP servers")
+	}
+	q := r.URL.Query()
+	return s.o.Consent(r.Context(), q.Get("server"), q.Get("tool"), q.Get("digest"))
+}
+
+func (s *Server) revokeTool(r *http.Request) (any, error) {
+	if s.o.TakeBackConsent == nil {
+		return nil, newError(NotFound, "this process has no MCP servers")
+	}
+	q := r.URL.Query()
+	return s.o.TakeBackConsent(r.Context(), q.Get("server"), q.Get("tool"))
+}
+
+// Servers lists the MCP servers of the process.
+func (c *Client) Servers(ctx context.Context) (p ServerPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/mcp", nil, &p)
+	return p, err
+}
+
+// AllowTool has a tool of an MCP server offered from the next turn on, if its description still
+// has that digest.
+func (c *Client) AllowTool(ctx context.Context, server, tool, digest string) (t mcp.ToolStatus, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/mcp/allow", url.Values{"server": {server}, "tool": {tool}, "digest": {digest}}, &t)
+	return t, err
+}
+
+// RevokeTool has a tool of an MCP server not offered any more, from the next turn on.
+func (c *Client) RevokeTool(ctx context.Context, server, tool string) (t mcp.ToolStatus, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/mcp/revoke", url.Values{"server": {server}, "tool": {tool}}, &t)
+	return t, err
+}

@@ -1,0 +1,50 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"parley/problems"
+	"parley/tools/commandline"
+	"parley/tools/mcp"
+)
+
+// MCPConfig is the servers whose tools agents may have.
+type MCPConfig struct {
+	Servers []mcp.Server `yaml:"servers"`
+}
+
+// serversPath is the path of the mistakes in MCPConfig.Servers.
+const serversPath = "mcp.servers"
+
+// validateServers reports the mistakes in what is said of MCP servers.
+func (c Config) validateServers(ps *problems.List) {
+	ps.Check("", mcp.Validate(serversPath, c.MCP.Servers, append(BuiltinNames(), commandline.Names(c.Tools.Commands)...)...))
+	for i, s := range c.MCP.Servers {
+		at := fmt.Sprintf("%s[%d]", serversPath, i)
+		c.validateProgram(ps, at+".command[0]", s.Program.Path, s.Program.Real)
+		c.validateReadOnly(ps, at, s.ReadOnly)
+	}
+}
+
+// validateProgram reports a program that agents could change.
+func (c Config) validateProgram(ps *problems.List, at string, paths ...string) {
+	for _, path := range paths {
+		if path != "" && IsBelow(filepath.Clean(c.StateDir), path) {
+			ps.Add(at, "%s lies in the state folder %s, where agents write: a program must not be theirs", path, c.StateDir)
+			return
+		}
+	}
+}
+
+// validateReadOnly reports paths given to a program that are the gateway's own.
+func (c Config) validateReadOnly(ps *problems.List, at string, paths []string) {
+	for n, path := range paths {
+		for _, private := range c.PrivatePaths() {
+			if Overlap(filepath.Clean(path), filepath.Clean(private)) {
+				ps.Add(fmt.Sprintf("%s.read_only[%d]", at, n), "%s and %s lie in each other, which is the gateway's own", path, private)
+				break
+			}
+		}
+	}
+}

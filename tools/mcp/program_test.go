@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -95,5 +96,27 @@ func TestServerOfAChangedProgram(t *testing.T) {
 	r.stop()
 	if _, err := os.Stat(filepath.Join(r.folder, "test", "ran")); !os.IsNotExist(err) {
 		t.Errorf("the changed program ran: %v", err)
+	}
+}
+
+// A program that does not end when its input does is killed, with what it started.
+func TestServerOfAProgramThatDoesNotEnd(t *testing.T) {
+	w := newWalls(t)
+	before := mcptest.Descendants(t)
+	path := filepath.Join(t.TempDir(), "server")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 100000 &\necho ready >&2\nexec sleep 100000\n"), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	p, err := programs.FindProgram(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, w, mcp.Server{Name: "test", Command: []string{path}, Program: p, Tools: []mcp.ToolConfig{{Name: "echo"}}})
+	for mcptest.Descendants(t) < before+4 { // launcher, helper, and two that sleep
+		runtime.Gosched()
+	}
+	r.stop()
+	if left := mcptest.Descendants(t) - before; left != 0 {
+		t.Errorf("%d processes are left", left)
 	}
 }

@@ -1,121 +1,170 @@
 package redaction
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// forms are secrets as they are written down, by their first two bytes.
+// forms is all that is looked for in a text: secrets as they are written down, and what
+// keys look like. Both are found in one pass, by their first two bytes.
 type forms struct {
 	secrets []string
-	begins  [1 << 16 / 64]uint64 // a bit for each two bytes with which a form begins
-	byStart map[uint16][]string  // the longest first
-	longest int
+	begins  [1 << 16 / 64]uint64 // a bit for each two bytes with which something begins
+	at      [1 << 16]uint16      // of those, which of starts
+	starts  []start
+	longest int // of the forms of secrets, in bytes
+}
+
+// start is what begins with two bytes.
+type start struct {
+	forms []string // of secrets, the longest first
+	rules []int    // which of rules
 }
 
 func newForms(secrets []string) *forms {
-	f := &forms{secrets: secrets, byStart: map[uint16][]string{}}
-	for _, s := range secrets {
-		for _, form := range spellings(s) {
-			k := pairKey(form[0], form[1])
-			if slices.Contains(f.byStart[k], form) {
-				continue
-			}
-			f.begins[k/64] |= 1 << (k % 64)
-			f.byStart[k] = append(f.byStart[k], form)
-			f.longest = max(f.longest, len(form))
+	f := &forms{secrets: secrets}
+	for n, r := range rules {
+		for _, k := range r.starts() {
+			s := f.start(k)
+			s.rules = append(s.rules, n)
 		}
 	}
-	for _, all := range f.byStart {
-		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range secrets {
+		for _, form := range spellings(secret) {
+			s := f.start(pairKey(form[0], form[1]))
+			if !slices.Contains(s.forms, form) {
+				s.forms = append(s.forms, form)
+				f.longest = max(f.longest, len(form))
+			}
+		}
+	}
+	for _, s := range f.starts {
+		slices.SortFunc(s.forms, func(a, b string) int { return len(b) - len(a) })
 	}
 	return f
 }
 
+// start returns what begins with two bytes, to add to it.
+func (f *forms) start(k uint16) *start {
+	if !f.mayBegin(k) {
+		f.begins[k/64] |= 1 << (k % 64)
+		f.at[k] = uint16(len(f.starts)) //nolint:gosec // there are no more than keys
+		f.starts = append(f.starts, start{})
+	}
+	return &f.starts[f.at[k]]
+}
+
 func pairKey(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
-
-// spellings are the ways in which a secret may stand in a text.
-func spellings(s string) []string {
-	all := []string{s, hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s)))}
-	for _, escaped := range []string{url.QueryEscape(s), url.PathEscape(s), url.UserPassword("", s).String()[1:]} {
-		all = append(all, escaped, lowerEscapes(escaped))
-	}
-	if j, err := json.Marshal(s); err == nil { // it always can
-		all = append(all, string(j[1:len(j)-1]))
-	}
-	quoted := strconv.Quote(s)
-	all = append(all, quoted[1:len(quoted)-1])
-	for shift := range 3 {
-		core := base64Core(s, shift)
-		all = append(all, core, strings.NewReplacer("+", "-", "/", "_").Replace(core))
-	}
-	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
-}
-
-// base64Core returns what the base64 of any text has in common that holds s behind so
-// many bytes beyond a multiple of three.
-func base64Core(s string, shift int) string {
-	whole := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", shift) + s))
-	first := []int{0, 2, 3}[shift]   // what the bytes before have a part in
-	last := (shift + len(s)) * 8 / 6 // what the bytes behind have none in
-	return whole[first:last]
-}
-
-// lowerEscapes returns an escaped text as others escape it: %3a in place of %3A.
-func lowerEscapes(s string) string {
-	b := []byte(s)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			copy(b[i+1:i+3], strings.ToLower(s[i+1:i+3]))
-		}
-	}
-	return string(b)
-}
 
 func (f *forms) mayBegin(k uint16) bool { return f.begins[k/64]&(1<<(k%64)) != 0 }
 
-// find appends to found where forms stand in s.
-func (f *forms) find(s string, found []span) []span {
-	if len(f.byStart) == 0 {
-		return found
-	}
+// opening is where that begins at the end of a text which may become a key when the text
+// goes on, or the text's length.
+type opening struct {
+	key     int // the key itself
+	context int // and what tells that it is one, including that of a key which may go on
+}
+
+// find returns where secrets and keys stand in s, by where they begin.
+func (f *forms) find(s string) (found []span, open opening) {
+	open = opening{len(s), len(s)}
+	var done [len(rules)]int // up to where each rule has looked: none looks anywhere twice
 	for i := 0; i+1 < len(s); i++ {
 		k := pairKey(s[i], s[i+1])
 		if !f.mayBegin(k) {
 			continue
 		}
-		for _, form := range f.byStart[k] {
-			if strings.HasPrefix(s[i:], form) {
-				found = append(found, span{i, i + len(form)})
-				i += len(form) - 1
+		start := f.starts[f.at[k]]
+		for _, form := range start.forms {
+			if n, whole := matchForm(form, s[i:]); whole {
+				found = append(found, span{i, i + n})
 				break
 			}
 		}
+		for _, n := range start.rules {
+			if i < done[n] || !rules[n].begins(s, i) {
+				continue
+			}
+			m := rules[n].match(s, i)
+			done[n] = max(m.to, i+1)
+			if m.is == key {
+				found = append(found, span{m.from, m.to})
+			}
+			if m.is != other && m.to == len(s) {
+				open.context = min(open.context, m.from, i)
+			}
+			if m.is == unclear && m.to == len(s) {
+				open.key = min(open.key, m.from)
+			}
+		}
 	}
-	return found
+	return found, open
 }
 
 // minimum is how much of a secret is no secret yet: so much of its beginning may be
 // shown while it is not known whether the rest comes.
 const minimum = 4
 
-// partialStart returns where the end of s may be the beginning of a form, or len(s).
-func (f *forms) partialStart(s string) int {
-	for i := max(0, len(s)-f.longest+1); i+minimum <= len(s); i++ {
+// partialStart returns where the end of s may be the beginning of a form, of so many bytes
+// at least, or len(s).
+func (f *forms) partialStart(s string, least int) int {
+	for i := max(0, len(s)-2*f.longest-maxBreak); i+least <= len(s); i++ {
 		k := pairKey(s[i], s[i+1])
 		if !f.mayBegin(k) {
 			continue
 		}
-		for _, form := range f.byStart[k] {
-			if len(form) > len(s)-i && strings.HasPrefix(form, s[i:]) {
+		for _, form := range f.starts[f.at[k]].forms {
+			if n, whole := matchForm(form, s[i:]); !whole && n == len(s)-i {
 				return i
 			}
 		}
 	}
 	return len(s)
+}
+
+// matchForm reports how far s begins as form does, and whether with all of it. Lines may
+// be broken within: base64 prints 76 characters to a line, hexdumps 60.
+func matchForm(form, s string) (n int, whole bool) {
+	if strings.HasPrefix(s, form) {
+		return len(form), true
+	}
+	for k := 0; k < len(form); {
+		if n == len(s) {
+			return n, false
+		}
+		if s[n] == form[k] {
+			n, k = n+1, k+1
+			continue
+		}
+		gap := 0
+		if k >= minimum {
+			gap = lineBreak(s[n:])
+		}
+		if gap == 0 {
+			return 0, false
+		}
+		n += gap
+	}
+	return n, true
+}
+
+// maxBreak is how long what lineBreak finds is at most, in bytes.
+const maxBreak = 4 + 16
+
+// lineBreak returns the length of the end of a line, also as a string of JSON has it, with
+// which s begins, and of the blanks behind it; 0 if it does not.
+func lineBreak(s string) int {
+	n := 0
+	for _, end := range []string{"\r", `\r`, "\n", `\n`} {
+		if strings.HasPrefix(s[n:], end) {
+			n += len(end)
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	for n < len(s) && n < maxBreak && (s[n] == ' ' || s[n] == '\t') {
+		n++
+	}
+	return n
 }

@@ -70,12 +70,18 @@ func (r *Redactor) cleanAny(v slog.Value) slog.Value {
 	if err, ok := v.Any().(error); ok {
 		return slog.StringValue(r.Clean(err.Error()))
 	}
+	if b, ok := v.Any().([]byte); ok { // which the handlers write as text, as numbers or as base64
+		if whole := r.Clean(string(b)); whole != string(b) {
+			return slog.StringValue(whole)
+		}
+		return v
+	}
 	text := fmt.Sprintf("%+v", v.Any())
 	if whole := r.Clean(text); whole != text {
 		return slog.StringValue(whole)
 	}
 	if b, err := json.Marshal(v.Any()); err == nil && r.Clean(string(b)) != string(b) {
-		return slog.StringValue(text)
+		return slog.StringValue(r.Clean(string(b)))
 	}
 	return v
 }

@@ -5,10 +5,13 @@
 //	log = r.Logger(log)
 //	text = r.Clean(text)             // whole
 //	text = r.CleanGrowing(text)      // the beginning of a text that goes on
+//	text, rest = r.CleanPiece(rest + piece)
 //
 // It knows the secrets of the configuration as they are and as they are written in
-// URLs, JSON, hex and base64, and what keys of well-known services look like. It
-// cannot stop a model that spells a secret out; a sandbox without secrets does.
+// URLs, JSON, HTML, shells, hex and base64, also over several lines; what keys of
+// well-known services look like; and where credentials stand: passwords in URLs, headers
+// Authorization, private keys. All is found in one pass over the text. It cannot stop a
+// model that spells a secret out; a sandbox without secrets does.
 package redaction
 
 import (
@@ -35,7 +38,7 @@ type Redactor struct {
 // New makes a Redactor of secrets, of which empty and short ones are left out.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{}
-	r.forms.Store(&forms{})
+	r.forms.Store(newForms(nil))
 	r.Add(secrets...)
 	return r
 }
@@ -59,7 +62,8 @@ func (r *Redactor) Clean(s string) string {
 	if r == nil {
 		return s
 	}
-	return replaceSpans(s, r.find(s))
+	found, _ := r.forms.Load().find(s)
+	return replaceSpans(s, merge(found))
 }
 
 // CleanGrowing returns the beginning of s, a text that goes on, as Clean would: all
@@ -68,26 +72,51 @@ func (r *Redactor) CleanGrowing(s string) string {
 	if r == nil {
 		return s
 	}
-	hold := min(r.forms.Load().partialStart(s), partialPatternStart(s))
-	found := r.find(s)
+	f := r.forms.Load()
+	found, open := f.find(s)
+	found = merge(found)
+	hold := min(f.partialStart(s, minimum), open.key)
 	for _, f := range found {
 		if f.from < hold && hold < f.to { // it is whole already, or goes on as what it is
 			hold = f.to
 		}
 	}
-	cut := slices.IndexFunc(found, func(f span) bool { return f.from >= hold })
-	if cut >= 0 {
-		found = found[:cut]
+	return replaceSpans(s[:hold], within(found, hold))
+}
+
+// CleanPiece is for a text that comes in pieces, of which each is shown by itself. It
+// returns the beginning of s as Clean would, and the rest of s as it is: what a secret may
+// begin in or go on in, and the words that tell it is one. The next piece belongs behind
+// the rest, and behind the last piece Clean has the rest.
+func (r *Redactor) CleanPiece(s string) (clean, rest string) {
+	if r == nil || s == "" {
+		return s, ""
 	}
-	return replaceSpans(s[:hold], found)
+	f := r.forms.Load()
+	found, open := f.find(s)
+	found = merge(found)
+	hold := min(open.context, f.partialStart(s, 2), partialRule(s), len(s)-1)
+	for i := len(found) - 1; i >= 0; i-- {
+		if found[i].to == len(s) || found[i].from < hold && hold < found[i].to {
+			hold = min(hold, found[i].from)
+		}
+	}
+	return replaceSpans(s[:hold], within(found, hold)), s[hold:]
+}
+
+// within returns those of the spans that begin before the place.
+func within(found []span, end int) []span {
+	if cut := slices.IndexFunc(found, func(f span) bool { return f.from >= end }); cut >= 0 {
+		return found[:cut]
+	}
+	return found
 }
 
 // span is a secret in a text.
 type span struct{ from, to int }
 
-// find returns where secrets stand in s, in order, none in another.
-func (r *Redactor) find(s string) []span {
-	found := findPatterns(s, r.forms.Load().find(s, nil))
+// merge returns spans in order, and those in one that have bytes in common.
+func merge(found []span) []span {
 	if len(found) < 2 {
 		return found
 	}

@@ -33,6 +33,12 @@ func TestASecretIsTakenOutHoweverItIsWritten(t *testing.T) {
 		"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "lower escapes": strings.ReplaceAll(strings.ToLower(url.QueryEscape(secret)), "%2b", "%2b"),
 		"userinfo": strings.TrimPrefix(url.UserPassword("", secret).String(), ":"),
 		"hex":      hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
+		"json as it is": strings.ReplaceAll(secret, `"`, `\"`), "json in ascii": `p/a+s:s\"w<\u00f6>rd&%canary`, "json of php": `p\/a+s:s\"w<\u00f6>rd&%canary`,
+		"json in json": `p/a+s:s\\\"w<ö>rd&%canary`, "go in ascii": strings.Trim(strconv.QuoteToASCII(secret), `"`),
+		"html": "p/a+s:s&#34;w&lt;ö&gt;rd&amp;%canary", "xml": "p/a+s:s&quot;w&lt;ö&gt;rd&amp;%canary", "html text": `p/a+s:s"w&lt;ö&gt;rd&amp;%canary`,
+		"printf %q": `p/a+s:s\"w\<ö\>rd\&%canary`, "declare -p": `p/a+s:s\"w<ö>rd&%canary`,
+		"every byte": "%70%2F%61%2B%73%3A%73%22%77%3C%C3%B6%3E%72%64%26%25%63%61%6E%61%72%79",
+		"broken hex": hex.EncodeToString([]byte(secret))[:30] + "\n    " + hex.EncodeToString([]byte(secret))[30:],
 	}
 	for name, form := range forms {
 		text := "begin " + form + " end, " + form
@@ -56,6 +62,37 @@ func TestASecretIsTakenOutHoweverItIsWritten(t *testing.T) {
 	}
 }
 
+// What tools print is broken over lines: base64 at 76 characters, openssl at 64, and in a
+// string of JSON the end of a line is written as two characters.
+func TestASecretOverSeveralLinesIsTakenOut(t *testing.T) {
+	t.Parallel()
+	long := "correct-horse/battery+staple:" + strings.Repeat("k3Y.", 20)
+	r := redaction.New(long, "it's-a-secret")
+	for _, width := range []int{20, 60, 64, 76} {
+		for _, end := range []string{"\n", "\r\n", "\n\t  ", `\n`, `\r\n`} {
+			for before := range 4 {
+				encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("u", before) + long))
+				var lines []string
+				for len(encoded) > width {
+					lines, encoded = append(lines, encoded[:width]), encoded[width:]
+				}
+				text := strings.Join(append(lines, encoded), end)
+				if got := r.Clean(text); len(got) > len(redaction.Mark)+len(end)+10 {
+					t.Errorf("base64 of %d characters to a line, with %q, behind %d bytes became %q", width, end, before, got)
+				}
+			}
+		}
+	}
+	for _, form := range []string{`it'\''s-a-secret`, `it'"'"'s-a-secret`, `it\'s-a-secret`, "it&#39;s-a-secret", "it&apos;s-a-secret"} {
+		if got := r.Clean("'" + form + "'"); got != "'[redacted]'" {
+			t.Errorf("%s became %s", form, got)
+		}
+	}
+	if text := "correct\n\ncorrect-horse/\nbatteries"; r.Clean(text) != text {
+		t.Errorf("other lines became %q", r.Clean(text))
+	}
+}
+
 func TestWhatLooksLikeAKeyIsTakenOut(t *testing.T) {
 	t.Parallel()
 	r := redaction.New()
@@ -65,6 +102,11 @@ func TestWhatLooksLikeAKeyIsTakenOut(t *testing.T) {
 		"ghp_" + key[:36], "github_pat_" + key, "AKIAIOSFODNN7EXAMPLE", "AIza" + key[:35], "gsk_" + key[:40],
 		"123456789:AAF" + key[:32], "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabcd\n-----END RSA PRIVATE KEY-----",
+		"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
+		`-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END PRIVATE KEY-----`,
+		base64.StdEncoding.EncodeToString([]byte("-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END PRIVATE KEY-----\n")),
+		"ASIAIOSFODNN7EXAMPLE", "sk_live_" + key[:24], "glpat-" + key[:20], "hf_" + key[:34], "xai-" + key, "npm_" + key[:36], "ya29." + key,
+		"AGE-SECRET-KEY-1" + strings.ToUpper(key[:58]), "SUA" + strings.Repeat("ABCDEFG2", 7),
 	} {
 		if got := r.Clean("it is " + k + ", he said"); got != "it is [redacted], he said" {
 			t.Errorf("%q became %q", k, got)
@@ -77,9 +119,72 @@ func TestWhatLooksLikeAKeyIsTakenOut(t *testing.T) {
 		"a task-management-and-something-else-of-1999 list", "risk-averse", "sk-learn", "sk-circle-fade-dot-before-something",
 		"at 12:30:45", "1234567:890", "http://example.org:8080/a/b", "the eyJ beginning", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----",
 		"xoxb-", "commit 0567423aabbccddeeff", "a.b.c", "",
+		"the bearer of news-and-letters", "a basic understanding of it", "Basic authentication", "an authorization: required", "Authorization: Bearer",
+		"redis://user:password@host", "postgres://u:${PASSWORD}@h/db", "https://u:<password>@h", "https://x:xxxxx@h", "ssh://git@example.org:22/x", "http://[::1]:8080/",
+		"mail a:b@example.org", "secret_access_key = none", "the session tokens: many", "AWS_SECRET_ACCESS_KEY=$KEY", "http://example.org:8080/@a", "[redacted]",
 	} {
 		if got := r.Clean(plain); got != plain {
 			t.Errorf("%q became %q", plain, got)
+		}
+	}
+}
+
+// What tells that something is a secret is the place where it stands, and the place stays.
+func TestCredentialsAreTakenOutByTheirPlace(t *testing.T) {
+	t.Parallel()
+	r := redaction.New()
+	key := strings.Repeat("aB3/", 10)
+	for text, want := range map[string]string{
+		"Authorization: Bearer hunter2\nHost: h":                           "Authorization: Bearer [redacted]\nHost: h",
+		"Proxy-Authorization: Basic dTpw\r\n":                              "Proxy-Authorization: Basic [redacted]\r\n",
+		`{"authorization": "Token abc", "a": 1}`:                           `{"authorization": "Token [redacted]", "a": 1}`,
+		`-H 'authorization: bearer abc' -v`:                                `-H 'authorization: bearer [redacted]' -v`,
+		`Authorization: Digest username="u", response="6629fa"` + "\nX: y": "Authorization: Digest [redacted]\nX: y",
+		"map[Authorization:[Bearer abc] Host:[h]]":                         "map[Authorization:[Bearer [redacted]] Host:[h]]",
+		"Authorization: AWS4-HMAC-SHA256 Credential=c/d, Signature=f0":     "Authorization: AWS4-HMAC-SHA256 [redacted]",
+		"authorization=0123456789abcdef0 and":                              "authorization=[redacted] and",
+		"it sent bearer 0123456789abcdef0, he said":                        "it sent bearer [redacted], he said",
+		"curl: Basic dXNlcjpodW50ZXIy":                                     "curl: Basic [redacted]",
+		"dial redis://u:hun:ter2@h:6379/0: refused":                        "dial redis://u:[redacted]@h:6379/0: refused",
+		"https://:hunter@2@example.org/a@b":                                "https://:[redacted]@example.org/a@b",
+		"see https://a:b@c and nats://d:e@f":                               "see https://a:[redacted]@c and nats://d:[redacted]@f",
+		"aws_secret_access_key = " + key:                                   "aws_secret_access_key = [redacted]",
+		`"SecretAccessKey": "` + key + `",`:                                `"SecretAccessKey": "[redacted]",`,
+		"<SecretAccessKey>" + key + "</SecretAccessKey>":                   "<SecretAccessKey>[redacted]</SecretAccessKey>",
+		"export AWS_SESSION_TOKEN='" + key + key + "'":                     "export AWS_SESSION_TOKEN='[redacted]'",
+	} {
+		got := r.Clean(text)
+		if got != want {
+			t.Errorf("%q became\n%q, want\n%q", text, got, want)
+		}
+		if again := r.Clean(got); again != got {
+			t.Errorf("%q became %q the second time", got, again)
+		}
+	}
+}
+
+// A text that is shown piece by piece shows no part of a secret, wherever it is cut: what a
+// tool reports while it runs.
+func TestPiecesShowNoSecret(t *testing.T) {
+	t.Parallel()
+	r := redaction.New("correct-horse:battery staple")
+	key := strings.Repeat("aB3", 20)
+	text := "begin correct-horse:battery staple, Y29ycmVjdC1ob3JzZTpiYXR0ZXJ5IHN0YXBsZQ== sk-ant-" + key + " 123456789:AAF" + key[:32] +
+		" -----BEGIN PRIVATE KEY-----\nMIIE\nabcd\n-----END PRIVATE KEY----- Authorization: Bearer hunter2\n https://u:hunter2@h/ eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjg Basic dXNlcjpodW50ZXIy end"
+	want := r.Clean(text)
+	if strings.Count(want, redaction.Mark) != 9 {
+		t.Fatalf("the text as a whole became %q", want)
+	}
+	for size := 1; size < len(text); size++ {
+		var shown strings.Builder
+		rest := ""
+		for from := 0; from < len(text); from += size {
+			clean, r := r.CleanPiece(rest + text[from:min(len(text), from+size)])
+			shown.WriteString(clean)
+			rest = r
+		}
+		if got := shown.String() + r.Clean(rest); got != want {
+			t.Fatalf("in pieces of %d it became\n%q, want\n%q", size, got, want)
 		}
 	}
 }
@@ -163,7 +268,7 @@ func TestNoLogLineShowsASecret(t *testing.T) {
 		log.With("with", secret).WithGroup("g").Info("message "+secret,
 			"string", secret, "error", fmt.Errorf("dial: %w", errors.New(secret)), "list", []string{"a", secret}, "bytes", []byte(secret),
 			"nested", inner, "n", 7, slog.Group("sub", "deep", secret), "url", &url.URL{Scheme: "redis", User: url.UserPassword("u", secret), Host: "h"})
-		if got := out.String(); r.Clean(got) != got || strings.Count(got, "canary") > 0 || !strings.Contains(got, "7") {
+		if got := out.String(); r.Clean(got) != got || strings.Count(got, "canary") > 0 || strings.Contains(got, "112 47 97") || !strings.Contains(got, "7") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -190,6 +295,14 @@ func FuzzGrowing(f *testing.F) {
 		r := redaction.New(secret)
 		if got := r.Clean(text); len(secret) >= redaction.Shortest && !strings.Contains(redaction.Mark, secret) && strings.Contains(strings.ReplaceAll(got, redaction.Mark, "\x00"), secret) {
 			t.Errorf("%q is left in %q", secret, got)
+		}
+		shown, rest := "", ""
+		for i := range len(text) {
+			clean, r := r.CleanPiece(rest + text[i:i+1])
+			shown, rest = shown+clean, r
+		}
+		if got := shown + r.Clean(rest); len(secret) >= redaction.Shortest && !strings.Contains(redaction.Mark, secret) && strings.Contains(strings.ReplaceAll(got, redaction.Mark, "\x00"), secret) {
+			t.Errorf("%q is left in the pieces %q", secret, got)
 		}
 		for i := range len(text) + 1 {
 			got := r.CleanGrowing(text[:i])
@@ -226,6 +339,23 @@ func BenchmarkClean(b *testing.B) {
 		b.SetBytes(4096)
 		for b.Loop() {
 			r.Clean(words[:4096])
+		}
+	})
+	// What makes a rule look far, again and again.
+	for name, begin := range map[string]string{"sk-": "sk-", "colons": "123456:", "slashes": "://", "pem": "-----BEGIN PRIVATE", "a secret's beginning": "canary-1-", "bearer": "Bearer Basic "} {
+		text := strings.Repeat(begin, 1<<20/len(begin))
+		b.Run("1 MB of "+name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				r.Clean(text)
+			}
+		})
+	}
+	b.Run("result of 10 KB", func(b *testing.B) {
+		text := strings.Repeat(words, 3)[:10_000]
+		b.SetBytes(10_000)
+		for b.Loop() {
+			r.Clean(text)
 		}
 	})
 	b.Run("preview of 4 KB", func(b *testing.B) {

@@ -3,6 +3,8 @@ package gateway
 import (
 	"net/url"
 	"os"
+	"reflect"
+	"regexp"
 	"strings"
 
 	"parley/gateway/settings"
@@ -10,36 +12,83 @@ import (
 	"parley/tools/mcp"
 )
 
-// secretsOf returns all that the configuration holds or names: tokens and keys, passwords
-// in URLs, those of the environment's proxies too, and what stands in files of passwords as they are now. A file that cannot
-// be read is said by who needs it.
+// secretsOf returns all that the configuration holds or names: every value of the type
+// Secret, what the URLs in it say of who asks, those of the environment's proxies too, and
+// what stands in files of passwords and keys as they are now. A file that cannot be read is
+// said by who needs it.
 func secretsOf(c settings.Config) (all []string) {
-	add := func(s settings.Secret) { all = append(all, s.Reveal()) }
-	for _, a := range c.Accounts() {
-		for _, s := range a.Secrets {
-			add(s)
+	eachText(reflect.ValueOf(c), func(text string, secret bool) {
+		inURLs := urlSecrets(text)
+		all = append(all, inURLs...)
+		if secret && !strings.Contains(text, "://") { // of a URL only what authenticates is one
+			all = append(all, text)
 		}
-		all = append(all, userinfo(a.Proxy.Reveal())...)
-	}
+	})
 	for _, v := range environmentProxies() {
-		all = append(all, userinfo(v.address)...)
+		all = append(all, urlSecrets(v.address)...)
 	}
-	for _, p := range c.Providers {
-		add(p.APIKey)
-		all = append(all, userinfo(p.BaseURL)...)
-	}
-	add(c.Web.Search.Key)
 	all = append(all, commandline.Secrets(c.Tools.Commands)...)
 	all = append(all, mcp.Secrets(c.MCP.Servers)...)
-	all = append(all, userinfo(c.Store.Redis.URL.Reveal())...)
-	for u := range strings.SplitSeq(c.Broker.URL, ",") {
-		all = append(all, userinfo(strings.TrimSpace(u))...)
-	}
-	for _, file := range []string{c.Store.Redis.PasswordFile, c.Broker.TokenFile, c.Broker.CredentialsFile} {
+	for _, file := range []string{c.Store.Redis.PasswordFile, c.Broker.TokenFile, c.Broker.CredentialsFile, c.Webhooks.KeyFile} {
 		all = append(all, readSecretLines(file)...)
 	}
 	return all
 }
+
+var secretType = reflect.TypeFor[settings.Secret]()
+
+// eachText calls visit for each text in v: a configuration, or a part of it.
+func eachText(v reflect.Value, visit func(text string, secret bool)) {
+	switch {
+	case v.Type() == secretType:
+		if s, ok := v.Interface().(settings.Secret); ok {
+			visit(s.Reveal(), true)
+		}
+		return
+	case v.Kind() == reflect.String:
+		visit(v.String(), false)
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				eachText(v.Field(i), visit)
+			}
+		}
+	case v.Kind() == reflect.Map:
+		for _, key := range v.MapKeys() {
+			eachText(v.MapIndex(key), visit)
+		}
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		for i := range v.Len() {
+			eachText(v.Index(i), visit)
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		eachText(v.Elem(), visit)
+	}
+}
+
+// urlSecrets returns what a text says of who asks, if it is a URL, or several with commas
+// between them: userinfo, and parameters whose names say that they are keys.
+func urlSecrets(text string) (all []string) {
+	if !strings.Contains(text, "://") {
+		return nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		all = append(all, userinfo(part)...)
+		u, err := url.Parse(part)
+		if err != nil {
+			continue
+		}
+		for name, values := range u.Query() {
+			if namesSecret.MatchString(name) {
+				all = append(all, values...)
+			}
+		}
+	}
+	return all
+}
+
+var namesSecret = regexp.MustCompile(`(?i)key|token|secret|passw|auth|signature`)
 
 // userinfo returns what a URL says of who asks: a password, or a user who is a token and
 // has none. Both as they are and as they stand there.
@@ -57,8 +106,8 @@ func userinfo(s string) []string {
 	return []string{name, pass, rawPass}
 }
 
-// readSecretLines returns a file of one line, or the lines of a credentials file that hold a secret: not
-// those that say what it is.
+// readSecretLines returns a file of one line, or the lines of a file of credentials or of a
+// key in PEM that hold a secret: not those that say what it is, nor certificates.
 func readSecretLines(file string) (all []string) {
 	if file == "" {
 		return nil
@@ -71,8 +120,14 @@ func readSecretLines(file string) (all []string) {
 	if !strings.Contains(text, "\n") {
 		return []string{text}
 	}
+	public := false
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") && !strings.Contains(line, " ") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "-----") {
+			public = strings.Contains(line, "BEGIN CERTIFICATE")
+			continue
+		}
+		if !public && !strings.Contains(line, " ") {
 			all = append(all, line)
 		}
 	}

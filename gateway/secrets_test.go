@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +53,80 @@ func TestEverySecretOfAConfigurationIsKnown(t *testing.T) {
 	}
 	if got := r.Clean("NKEY Seed printed below can be used to sign"); strings.Contains(got, redaction.Mark) {
 		t.Errorf("words of a credentials file are taken for a secret: %q", got)
+	}
+}
+
+// Every key of the configuration that is a secret is known, and so is who asks in every URL
+// of it, in whatever part it stands: one that is new, too.
+func TestEverySecretKeyIsKnown(t *testing.T) {
+	t.Parallel()
+	n := 0
+	var c settings.Config
+	secrets := fillTexts(reflect.ValueOf(&c).Elem(), &n)
+	known := secretsOf(c)
+	if len(secrets) < 30 {
+		t.Errorf("only %d keys have been filled", len(secrets))
+	}
+	for _, s := range secrets {
+		if !slices.Contains(known, s) {
+			t.Errorf("%q is not known", s)
+		}
+	}
+}
+
+// fillTexts gives each map and slice below v an entry, each secret a value, and each text one
+// that is a URL with a password and a key. It returns what of that is secret.
+func fillTexts(v reflect.Value, n *int) (secrets []string) {
+	canary := func() string {
+		*n++
+		secrets = append(secrets, fmt.Sprintf("canary-%04d", *n))
+		return secrets[len(secrets)-1]
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() {
+			v.SetString("https://user:" + canary() + "@h/?api_key=" + canary())
+		}
+	case reflect.Struct:
+		if v.Type() == secretType {
+			v.Set(reflect.ValueOf(settings.NewSecret(canary())))
+			return secrets
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				secrets = append(secrets, fillTexts(v.Field(i), n)...)
+			}
+		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		if key.Kind() == reflect.String {
+			key.SetString("main")
+		}
+		secrets = append(secrets, fillTexts(value, n)...)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Slice:
+		one := reflect.New(v.Type().Elem()).Elem()
+		secrets = append(secrets, fillTexts(one, n)...)
+		v.Set(reflect.Append(v, one))
+	default: // no text
+	}
+	return secrets
+}
+
+// A private key is known line by line, as hexdumps and base64 of it have them; certificates
+// beside it are everybody's.
+func TestTheLinesOfAPrivateKeyAreKnown(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key.pem")
+	text := "-----BEGIN CERTIFICATE-----\nMIIpublic0001\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nMIIcanary0001\nMIIcanary0002\n-----END PRIVATE KEY-----\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var c settings.Config
+	c.Webhooks.KeyFile = path
+	if known := secretsOf(c); !slices.Contains(known, "MIIcanary0001") || !slices.Contains(known, "MIIcanary0002") || slices.Contains(known, "MIIpublic0001") {
+		t.Errorf("known are %q", known)
 	}
 }
 

@@ -22,7 +22,7 @@ func (e *edition) bashTool() ([]tools.Tool, error) {
 	if hasOwnRoot(e.runner) {
 		scratch = []string{"/tmp"}
 	}
-	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch, Where: e.runsIn})
+	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch, Where: e.runsIn, Clean: e.clean})
 	if err != nil {
 		return nil, err
 	}

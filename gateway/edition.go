@@ -14,6 +14,7 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/prices"
+	"parley/gateway/redaction"
 	"parley/gateway/schedule"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
@@ -41,10 +42,10 @@ type edition struct {
 	sets          ops.LabelSets
 	prices        *prices.View
 
-	runner  shell.Runner                         // of the tools that run programs; nil: there are none
-	scripts *shellpolicy.Config                  // what those of the tool bash are judged by; nil: there is no such tool
-	runsIn  string                               // what runs programs, as people are told
-	clean   func(text string, whole bool) string // takes secrets out of what programs write
+	runner  shell.Runner        // of the tools that run programs; nil: there are none
+	scripts *shellpolicy.Config // what those of the tool bash are judged by; nil: there is no such tool
+	runsIn  string              // what runs programs, as people are told
+	clean   *redaction.Redactor // takes secrets out of what programs write
 
 	ownTools    *tools.Set   // all but those of MCP servers
 	serverTools []tools.Tool // of MCP servers, which may be others while the edition is in force
@@ -59,7 +60,7 @@ type edition struct {
 // returned as problems.List.
 func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
-	e := &edition{cfg: cfg, log: g.o.Logger, clean: cleaner(g.redactor), sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	e := &edition{cfg: cfg, log: g.o.Logger, clean: g.redactor, sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
 	e.jobs = cfg.JobsByName()
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)

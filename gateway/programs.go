@@ -9,7 +9,6 @@ import (
 
 	"parley/gateway/admin"
 	"parley/gateway/recording"
-	"parley/gateway/redaction"
 	"parley/gateway/settings"
 	"parley/tools"
 	"parley/tools/commandline"
@@ -100,16 +99,6 @@ func (e *edition) commandTools() ([]tools.Tool, error) {
 		return nil, nil
 	}
 	return commandline.NewAll(e.cfg.Tools.Commands, commandline.Options{Runner: e.runner, Clean: e.clean, Log: e.log, Where: e.runsIn}) //nolint:wrapcheck // it names the tool
-}
-
-// cleaner returns how r takes secrets out of what a program wrote.
-func cleaner(r *redaction.Redactor) func(text string, whole bool) string {
-	return func(text string, whole bool) string {
-		if whole {
-			return r.Clean(text)
-		}
-		return r.CleanGrowing(text)
-	}
 }
 
 // recordedCommands returns the command-line tools as a recording has them; nil: no agent had

@@ -116,6 +116,21 @@ func TestRunIsBounded(t *testing.T) {
 			t.Errorf("%d bytes, %v: %.100s", len(res.Content), err, res.Content)
 		}
 	})
+	// security F24: nobody waits for the end of what writes for ever. There is no timeout.
+	t.Run("in what it writes for ever", func(t *testing.T) {
+		t.Parallel()
+		for _, script := range []string{"yes", "yes >&2", "trap '' PIPE; while :; do yes; done", "(yes &) ; yes >&2"} {
+			s := kubectlGet(write(t, "echo begun; "+script))
+			s.Output = 1000
+			res, err := call(t, t.Context(), mustNew(t, s, commandline.Options{Runner: run}), t.TempDir(), `{"resource":"pods"}`)
+			if err == nil || !strings.HasPrefix(err.Error(), "the program was stopped, because it wrote more than 8388608 bytes: ") || tools.KindOf(err) != tools.Permanent {
+				t.Errorf("%s: %v", script, err)
+			}
+			if len(res.Content) > 1000 || !strings.HasPrefix(res.Content, "stdout:\nbegun\n") || !strings.Contains(res.Content, "[output truncated: ") {
+				t.Errorf("%s: %d bytes: %.100s", script, len(res.Content), res.Content)
+			}
+		}
+	})
 	t.Run("in time", func(t *testing.T) {
 		t.Parallel()
 		s := kubectlGet(write(t, "echo begun; sleep 600"))
@@ -145,23 +160,39 @@ func TestRunShowsNoSecret(t *testing.T) {
 	const secret = "canary-0123456789-0123456789"
 	s := kubectlGet(write(t, `echo "token $TOKEN"; i=0; while [ $i -lt 40 ]; do printf '%s' "$TOKEN"; i=$((i+1)); done`))
 	s.Env = []programs.Variable{{Name: "TOKEN", Value: secret, Secrets: []string{secret}}}
-	clean := func(text string, whole bool) string {
-		text = strings.ReplaceAll(text, secret, "[redacted]")
-		for n := len(secret) - 1; !whole && n > 0; n-- {
-			text = strings.TrimSuffix(text, secret[:n])
-		}
-		return text
-	}
 	run := newRunner(t)
 	for output := 600; output < 640; output += 3 {
 		s.Output = output
 		var seen strings.Builder
-		tool := mustNew(t, s, commandline.Options{Runner: run, Clean: clean})
+		tool := mustNew(t, s, commandline.Options{Runner: run, Clean: cleaner(secret)})
 		res, err := tool.Run(t.Context(), tools.Call{Arguments: []byte(`{"resource":"pods"}`), Workspace: t.TempDir(), Progress: func(text string) { seen.WriteString(text) }})
+		if !strings.Contains(seen.String(), "token [redacted]\n") {
+			t.Errorf("while it ran, it showed %q", seen.String())
+		}
 		if err != nil || !strings.Contains(res.Content, "token [redacted]\n") || strings.Contains(res.Content, "canary") || strings.Contains(seen.String(), "canary") || strings.Contains(res.Metadata, "canary") {
 			t.Fatalf("output %d: %s, %s, %s, %v", output, res.Content, res.Metadata, seen.String(), err)
 		}
 	}
+}
+
+// cleaner takes one secret out.
+type cleaner string
+
+func (c cleaner) Clean(text string) string { return strings.ReplaceAll(text, string(c), "[redacted]") }
+
+func (c cleaner) CleanGrowing(text string) string {
+	clean, _ := c.CleanPiece(text)
+	return clean
+}
+
+func (c cleaner) CleanPiece(text string) (clean, rest string) {
+	text = c.Clean(text)
+	for n := len(c) - 1; n > 0; n-- {
+		if before, found := strings.CutSuffix(text, string(c[:n])); found {
+			return before, string(c[:n])
+		}
+	}
+	return text, ""
 }
 
 // A program is resolved and hashed when its description is read, and runs as it was then.

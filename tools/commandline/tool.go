@@ -3,6 +3,7 @@ package commandline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -17,9 +18,8 @@ import (
 // Options are what tools of a description are made of. Runner is required.
 type Options struct {
 	Runner programs.Runner
-	// Clean, if set, takes secrets out of what a program wrote; whole says that the text does
-	// not go on.
-	Clean func(text string, whole bool) string
+	// Clean takes secrets out of what programs write; nil: they may write any.
+	Clean programs.Cleaner
 	Log   *slog.Logger // nil: silence
 	// Where says to people what runs programs, to stand behind "in", as "a sandbox of level A".
 	Where string
@@ -171,21 +171,27 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "not run: %w", err)
 	}
 	var progress func(string)
-	if len(Secrets([]Spec{t.spec})) == 0 {
-		progress = c.Progress // of a secret in two pieces nobody would know either
+	if t.o.Clean != nil || len(Secrets([]Spec{t.spec})) == 0 {
+		progress = c.Progress
 	}
-	out, errs := programs.NewCapture(t.spec.Output, progress), programs.NewCapture(t.spec.Output, nil)
-	out.Clean, errs.Clean = t.o.Clean, t.o.Clean
-	cmd.Stdout, cmd.Stderr = out, errs
-	res, err := t.o.Runner.Run(ctx, cmd)
+	out := programs.NewOutput(t.spec.Output, progress, t.o.Clean)
+	res, err := out.Run(ctx, t.o.Runner, cmd)
 	switch {
 	case err != nil:
-		return tools.Result{Content: programs.Report("", out, errs, t.spec.Output)}, err
+		return tools.Result{Content: out.Report("")}, permanent(err)
 	case res.Status() != 0:
-		return tools.Result{Content: programs.Report(res.String(), out, errs, t.spec.Output), Metadata: metadata(cmd, res)},
+		return tools.Result{Content: out.Report(res.String()), Metadata: metadata(cmd, res)},
 			fmt.Errorf("%s failed", t.spec.Name)
 	}
-	return tools.Result{Content: programs.Report(res.String(), out, errs, t.spec.Output), Metadata: metadata(cmd, res)}, nil
+	return tools.Result{Content: out.Report(res.String()), Metadata: metadata(cmd, res)}, nil
+}
+
+// permanent marks the error of a program that would write as much the next time. (F24)
+func permanent(err error) error {
+	if flood, ok := errors.AsType[*programs.FloodError](err); ok {
+		return tools.Errorf(tools.Permanent, "%w", flood)
+	}
+	return err
 }
 
 // metadata says to people and logs what ran.

@@ -45,6 +45,8 @@ type Options struct {
 	Output   int      // bytes of one result; 0: tools.DefaultOutput (F22)
 	Scratch  []string // further folders that scripts may change, as they see them, such as /tmp
 	ReadOnly []string // further folders that scripts may read
+	// Clean takes secrets out of what scripts write; nil: they may write any.
+	Clean programs.Cleaner
 }
 
 // New makes the tool bash. A call is of the category of its script; one that is denied is
@@ -162,21 +164,27 @@ func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, er
 	if j.Verdict == policy.Deny {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "not run: %s", j)
 	}
-	out, errs := programs.NewCapture(b.o.Output, c.Progress), programs.NewCapture(b.o.Output, nil)
-	res, err := b.o.Runner.Run(ctx, Command{
+	out := programs.NewOutput(b.o.Output, c.Progress, b.o.Clean)
+	res, err := out.Run(ctx, b.o.Runner, Command{
 		Args:      []string{"bash", "--noprofile", "--norc", "-c", j.Text},
 		Dir:       c.Dir,
 		Workspace: c.Workspace,
 		ReadOnly:  slices.Clone(b.o.ReadOnly),
 		Env:       slices.Concat(tame, c.Env),
 		Stdin:     strings.NewReader(""),
-		Stdout:    out,
-		Stderr:    errs,
 	})
 	if err != nil {
-		return tools.Result{Content: programs.Report("", out, errs, b.o.Output)}, err
+		return tools.Result{Content: out.Report("")}, permanent(err)
 	}
-	return tools.Result{Content: programs.Report(res.String(), out, errs, b.o.Output), Metadata: metadata(j, res)}, nil
+	return tools.Result{Content: out.Report(res.String()), Metadata: metadata(j, res)}, nil
+}
+
+// permanent marks the error of a program that would write as much the next time. (F24)
+func permanent(err error) error {
+	if flood, ok := errors.AsType[*programs.FloodError](err); ok {
+		return tools.Errorf(tools.Permanent, "%w", flood)
+	}
+	return err
 }
 
 // metadata says to people and logs what ran.

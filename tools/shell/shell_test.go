@@ -380,15 +380,18 @@ func TestOutput(t *testing.T) {
 	})
 }
 
+// security F24: what is kept of a script's output bounds the memory, and a script that goes on
+// writing is stopped.
 func TestOutputTakesNoMemory(t *testing.T) { // not parallel: it measures
-	f := &fakeRunner{do: func(_ context.Context, c shell.Command) (shell.Result, error) {
+	written := 0
+	f := &fakeRunner{do: func(ctx context.Context, c shell.Command) (shell.Result, error) {
 		chunk := make([]byte, 64<<10)
-		for range 4096 { // 256 MiB
+		for { // it stops for an error only, as a program does
 			if _, err := c.Stdout.Write(chunk); err != nil {
-				return shell.Result{}, err
+				return shell.Result{Code: -1, Signal: syscall.SIGPIPE}, context.Cause(ctx)
 			}
+			written += len(chunk)
 		}
-		return shell.Result{}, nil
 	}}
 	tool := mustNew(t, shell.Options{Runner: f})
 	call := callOf(t, "yes")
@@ -396,11 +399,14 @@ func TestOutputTakesNoMemory(t *testing.T) { // not parallel: it measures
 	runtime.ReadMemStats(&before)
 	res, err := tool.Run(t.Context(), call)
 	runtime.ReadMemStats(&after)
-	if err != nil || !strings.Contains(res.Content, fmt.Sprintf(" of %d bytes shown]", 256<<20)) {
+	if err == nil || err.Error() != "the program was stopped, because it wrote more than 12800000 bytes: have it write less, or into a file" || tools.KindOf(err) != tools.Permanent {
 		t.Fatalf("%.100s, %v", res.Content, err)
 	}
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 24<<20 {
-		t.Errorf("%d MiB were allocated for 256 MiB of output", grown>>20)
+	if !strings.Contains(res.Content, fmt.Sprintf(" of %d bytes shown]", written)) || written > 12_800_000+64<<10 {
+		t.Errorf("%d bytes were taken: %.100s", written, res.Content[len(res.Content)-100:])
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 12<<20 {
+		t.Errorf("%d MiB were allocated for %d MiB of output", grown>>20, written>>20)
 	}
 }
 

@@ -76,7 +76,7 @@ func (f *forms) find(s string) (found []span, open opening) {
 		}
 		start := f.starts[f.at[k]]
 		for _, form := range start.forms {
-			if n, whole := matchForm(form, s[i:]); whole {
+			if n, whole := matchForm(form, s[i:]); whole || n >= enough(form) && isCut(s[i+n:]) {
 				found = append(found, span{i, i + n})
 				break
 			}
@@ -122,18 +122,45 @@ func (f *forms) partialStart(s string, least int) int {
 	return len(s)
 }
 
+// enough is how much of the beginning of a form is too much to be shown where the rest was
+// cut off: what stands in front of a key is not secret (sk-ant-api03-, the number of a bot).
+func enough(form string) int { return min(16, max(Shortest, len(form)/2)) }
+
+// cuts is what stands behind a text of which the rest was cut off before it came here.
+var cuts = [...]string{"…", "...", "\n[output truncated", "\n\n[output truncated", " [cut", "\n[cut", "[…"}
+
+// isCut reports whether what stands in front of rest was cut off there.
+func isCut(rest string) bool {
+	if len(rest) < 4 && strings.TrimSpace(rest) == "" {
+		return true
+	}
+	for _, c := range cuts {
+		if strings.HasPrefix(rest, c) {
+			return true
+		}
+	}
+	// The end of what a third party said: see tools.FrameUntrusted.
+	line, ok := strings.CutPrefix(rest, "\n")
+	return ok && len(line) >= frameMark && run(line, 0, isHex) == frameMark
+}
+
+// frameMark is the length of the mark behind what a third party said.
+const frameMark = 16
+
 // matchForm reports how far s begins as form does, and whether with all of it. Lines may
 // be broken within: base64 prints 76 characters to a line, hexdumps 60.
 func matchForm(form, s string) (n int, whole bool) {
 	if strings.HasPrefix(s, form) {
 		return len(form), true
 	}
-	for k := 0; k < len(form); {
+	k, solid := 0, 0 // solid: without the line break behind it
+	for k < len(form) {
 		if n == len(s) {
 			return n, false
 		}
 		if s[n] == form[k] {
 			n, k = n+1, k+1
+			solid = n
 			continue
 		}
 		gap := 0
@@ -141,7 +168,7 @@ func matchForm(form, s string) (n int, whole bool) {
 			gap = lineBreak(s[n:])
 		}
 		if gap == 0 {
-			return 0, false
+			return solid, false
 		}
 		n += gap
 	}

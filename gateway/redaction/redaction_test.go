@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"parley/gateway/redaction"
+	"parley/tools"
 )
 
 // secret has what each way of writing changes.
@@ -90,6 +91,28 @@ func TestASecretOverSeveralLinesIsTakenOut(t *testing.T) {
 	}
 	if text := "correct\n\ncorrect-horse/\nbatteries"; r.Clean(text) != text {
 		t.Errorf("other lines became %q", r.Clean(text))
+	}
+}
+
+// Errors, search results and the like are cut before they come to the redactor.
+func TestTheBeginningOfASecretThatWasCutIsTakenOut(t *testing.T) {
+	t.Parallel()
+	token := "4200000001:canary-token-of-a-bot-0123456789abc"
+	r := redaction.New(token, "canary-0123")
+	for text, want := range map[string]string{
+		"you sent " + token[:30] + "…":                                    "you sent [redacted]…",
+		"you sent " + token[:16] + "...\n":                                "you sent [redacted]...\n",
+		"you sent " + token[:30]:                                          "you sent [redacted]",
+		"you sent canary-0…":                                              "you sent [redacted]…",
+		hex.EncodeToString([]byte(token))[:40] + "\n[output truncated: 1": "[redacted]\n[output truncated: 1",
+		tools.FrameUntrusted("it", token[:20]):                            strings.Replace(tools.FrameUntrusted("it", token[:20]), token[:20], "[redacted]", 1),
+		"of " + token[:11] + "…":                                          "of 4200000001:…",
+		"the bot is " + token[:10]:                                        "the bot is 4200000001",
+		token[:30] + " and more":                                          token[:30] + " and more",
+	} {
+		if got := r.Clean(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
 	}
 }
 

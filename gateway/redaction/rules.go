@@ -121,4 +121,5 @@ func isTokenByte(c byte) bool    { return isWordOrHyphen(c) || c == '.' }
 func isDigit(c byte) bool        { return c >= '0' && c <= '9' }
 func isBase64(c byte) bool       { return isWordOrHyphen(c) || c == '+' || c == '/' || c == '=' }
 func isCredential(c byte) bool   { return isBase64(c) || c == '.' || c == '~' }
+func isHex(c byte) bool          { return isDigit(c) || c >= 'a' && c <= 'f' }
 func isBlank(c byte) bool        { return c == ' ' || c == '\t' }

@@ -171,7 +171,7 @@ func (f *Feed) think(e agent.Event) bool {
 		return false
 	}
 	if f.thought.Len() > 64*maxThought { // its end is shown
-		kept := newest(f.thought.String(), 2*maxThought)
+		kept := newest(f.redact(f.thought.String()), 2*maxThought) // before the beginning of a secret is cut off
 		f.thought.Reset()
 		f.thought.WriteString(kept)
 	}

@@ -345,6 +345,13 @@ func TestNoSecretOfAConfigurationIsFoundAnywhere(t *testing.T) {
 			t.Errorf("%s is answered with\n%s\nwant %q", asks[i], answers[i], want)
 		}
 	}
+	// A file that a tool has filled leaves the machine as it is, so it does not leave.
+	file := filepath.Join(n.gw.Folder(gatewaytest.Ann), "out.txt")
+	noError(t, os.WriteFile(file, []byte("the key: "+base64.StdEncoding.EncodeToString([]byte(n.secrets.search))+"\n"), 0o600))
+	if got := n.gw.Ask(gatewaytest.Ann, `send_file {"path":"out.txt"}`); !strings.Contains(got, "the file holds a password or key of the gateway itself") {
+		t.Errorf("a file with a secret in it: %s", got)
+	}
+	noError(t, os.Remove(file))
 	if st.Sandbox.Usable {
 		if got := answers[8]; strings.Count(got, "[redacted]") < 5 || !strings.Contains(got, "exit code: 3") {
 			t.Errorf("the tool tells\n%s", got)

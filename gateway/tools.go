@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -133,6 +134,7 @@ func (g *Gateway) outgoingFiles(cfg settings.Config, b worker.FileStore) (*worke
 	if err != nil {
 		return nil, err
 	}
+	s.Screen = func(content io.Reader) io.Reader { return g.redactor.Screen(content, files.ErrSecret) }
 	largest := map[string]int64{}
 	for _, c := range g.chans {
 		largest[c.Name()] = 0

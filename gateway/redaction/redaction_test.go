@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"parley/gateway/redaction"
 	"parley/tools"
@@ -209,6 +210,25 @@ func TestPiecesShowNoSecret(t *testing.T) {
 		if got := shown.String() + r.Clean(rest); got != want {
 			t.Fatalf("in pieces of %d it became\n%q, want\n%q", size, got, want)
 		}
+	}
+}
+
+// A file with a secret in it is held back, wherever it is cut while it is read.
+func TestAFileWithASecretIsHeldBack(t *testing.T) {
+	t.Parallel()
+	refusal := errors.New("not that one")
+	r := redaction.New(secret)
+	for name, text := range map[string]string{"plain": secret, "base64": base64.StdEncoding.EncodeToString([]byte("u:" + secret)), "hex": hex.EncodeToString([]byte(secret))} {
+		whole := strings.Repeat("x\n", 3000) + text + strings.Repeat("\ny", 3000)
+		for _, content := range []io.Reader{strings.NewReader(whole), iotest.OneByteReader(strings.NewReader(whole)), iotest.DataErrReader(strings.NewReader(whole))} {
+			if got, err := io.ReadAll(r.Screen(content, refusal)); !errors.Is(err, refusal) || strings.Contains(string(got), text) {
+				t.Errorf("%s: %d bytes, %v", name, len(got), err)
+			}
+		}
+	}
+	fine := "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n" + secret[:10]
+	if got, err := io.ReadAll(r.Screen(strings.NewReader(fine), refusal)); err != nil || string(got) != fine {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

@@ -54,6 +54,10 @@ var ErrEmpty = tools.Errorf(tools.Permanent, "the file is empty, and an empty fi
 //
 // A call is known again by its Chat, so it may run again after a crash.
 type Sender struct {
+	// Screen, if set, returns the content of a file that may be sent, and fails with
+	// [ErrSecret] where it may not. It is set before the first call.
+	Screen func(content io.Reader) io.Reader
+
 	typed tools.Tool // that sends nothing
 	r     reader
 	limit int64
@@ -128,7 +132,9 @@ func (s sendTool) Check(a tools.Arguments) error {
 }
 
 var (
-	errNoChat  = tools.Errorf(tools.Permanent, "no file can be sent from here")
+	errNoChat = tools.Errorf(tools.Permanent, "no file can be sent from here")
+	// ErrSecret is the refusal of a file that holds what nobody may read.
+	ErrSecret  = tools.Errorf(tools.Permanent, "the file holds a password or key of the gateway itself, and is not sent; take it out of the file, or send another one")
 	errNoFiles = tools.Errorf(tools.Permanent, "files cannot be sent into this chat; give what matters of it as text")
 )
 
@@ -165,11 +171,16 @@ func (s *Sender) send(ctx context.Context, chat Chat, in sendInput, c tools.Call
 	}
 	out := Outfile{Name: displayName(p.rel), MIME: mimeType(p.rel, head), Size: info.Size()}
 	content := &errorReader{r: f}
+	if s.Screen != nil {
+		content.r = s.Screen(f)
+	}
 	sent, err := chat.Send(ctx, c, out, content, limit)
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return tools.Result{}, tooLarge(limit)
-	case content.failed && !errors.Is(err, tools.ErrUnfinished):
+	case errors.Is(content.err, ErrSecret):
+		return tools.Result{}, ErrSecret
+	case content.err != nil && !errors.Is(err, tools.ErrUnfinished):
 		return tools.Result{}, errUnreadable
 	case err != nil:
 		return tools.Result{}, err
@@ -205,14 +216,16 @@ func mimeType(rel string, head []byte) string {
 	return http.DetectContentType(head)
 }
 
-// errorReader knows whether reading failed.
+// errorReader knows why reading failed.
 type errorReader struct {
-	r      io.Reader
-	failed bool
+	r   io.Reader
+	err error // nil: it has not
 }
 
 func (w *errorReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
-	w.failed = w.failed || err != nil && err != io.EOF // one that wraps it is no end
-	return n, err                                      //nolint:wrapcheck // io.EOF is told by identity
+	if err != nil && err != io.EOF { // one that wraps it is no end
+		w.err = err
+	}
+	return n, err //nolint:wrapcheck // io.EOF is told by identity
 }

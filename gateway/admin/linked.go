@@ -155,7 +155,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 		s.respond(w, r, nil, newError(Refused, "%v", err))
 		return
 	case err != nil:
-		err = say(LinkStep{Problem: err.Error()})
+		err = say(LinkStep{Problem: s.o.Redact(err.Error())})
 	default:
 		s.o.Logger.Info("device linked to account", "network", a.Network, "channel", name, "account", account)
 		err = say(LinkStep{Account: account})

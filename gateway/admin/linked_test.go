@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,16 @@ func (l linkedAs) Groups(context.Context) ([]channels.Group, error) {
 	return []channels.Group{{ID: l.group}}, nil
 }
 
+// Link shows an address and fails.
+func (l linkedAs) Link(_ context.Context, _ string, show func(uri string) error) (string, error) {
+	if err := show("sgnl://linkdevice?uuid=1"); err != nil {
+		return "", err
+	}
+	return "", errLink
+}
+
+var errLink = errors.New("dial with canary-secret")
+
 // An operator asks of one network, and accounts of another are none of it.
 func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 	t.Parallel()
@@ -29,6 +40,7 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 	}
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	s, err := admin.New(t.Context(), admin.Options{
+		Redact: strings.NewReplacer("canary-secret", "[redacted]").Replace,
 		Socket: socket, Now: time.Now, Log: noLog{}, Channels: admin.NewChannels(channels.NopObserver{}, nil, time.Now),
 		Linked: func() map[string]admin.NamedAccount {
 			return map[string]admin.NamedAccount{"a": account("one", "of a"), "b": account("two", "of b"), "c": account("two", "of c")}
@@ -65,5 +77,10 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 		if c.refused == "" && (len(got.Groups) != 1 || got.Groups[0].ID != c.group) {
 			t.Errorf("%s, %q: %+v", c.network, c.channel, got)
 		}
+	}
+	var shown []string
+	_, err = client.Link(t.Context(), "one", "a", "laptop", func(l admin.LinkStep) error { shown = append(shown, l.URI); return nil })
+	if err == nil || err.Error() != "dial with [redacted]" || len(shown) != 1 {
+		t.Errorf("linking shows %q and ends with %v", shown, err)
 	}
 }

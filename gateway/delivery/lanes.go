@@ -173,6 +173,11 @@ func (l *lanes) work(ctx context.Context, c *lane) {
 			continue
 		}
 		j.delivery.Text = l.Redactor.Clean(j.delivery.Text)
+		if f := j.delivery.File; f != nil {
+			shown := *f
+			shown.Name = l.Redactor.Clean(f.Name)
+			j.delivery.File = &shown
+		}
 		a := &attempt{account: l.account, previews: l.previews, running: l.context, d: j.delivery}
 		err := a.run(ctx)
 		l.finishJob(c, j.delivery, err)

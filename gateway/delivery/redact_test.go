@@ -42,3 +42,13 @@ func TestTheWordsOfAnEarlierStepShowNoSecret(t *testing.T) {
 	r.answer(p, "a", "t1", "so.")
 	r.wantCalls("send a so", "break a it is [redacted] in id1", "send a so", "edit a so. in id2")
 }
+
+// A file is called what its agent calls it, without secrets.
+func TestTheNameOfAFileShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start(func(o *delivery.Options) { o.Redactor = redaction.New("canary-0123456789") })
+	r.send("a", "the canary-0123456789.pdf", "PDF")
+	r.await("the file", func() bool { return len(r.net.log()) == 1 })
+	r.wantCalls("file a the [redacted].pdf=PDF")
+}

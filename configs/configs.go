@@ -107,6 +107,7 @@ func parse(name string, data []byte, mode fs.FileMode, lookup func(string) (stri
 		cfg = cfg.Defaults()
 		d.reportReplacedZeros(&cfg)
 		d.completeServers(&cfg)
+		d.refuseHiddenEnvironment(&cfg)
 		named = d.readTools(&cfg)
 		var all problems.List
 		all.Check("", cfg.Validate())

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,6 +102,17 @@ func (d *decoder) noteSecrets(at string, vs []programs.Variable) {
 				vs[n].Secrets = append(vs[n].Secrets, text)
 				d.addSecret(text)
 			}
+		}
+	}
+}
+
+// refuseHiddenEnvironment reports the variables of scripts whose values come from elsewhere, as
+// secrets do.
+func (d *decoder) refuseHiddenEnvironment(cfg *settings.Config) {
+	for _, name := range slices.Sorted(maps.Keys(cfg.Bash.Environment)) {
+		path := "bash.environment." + name
+		if len(d.values[path].substituted) > 0 {
+			d.addMistake(d.positions[path], path, "write the value itself: what scripts see the model reads, so nothing of the gateway's environment or of a file is put in here")
 		}
 	}
 }

@@ -29,6 +29,19 @@ func (e *edition) bashTool() ([]tools.Tool, error) {
 	return []tools.Tool{t}, nil
 }
 
+// folderTool makes the tool by which agents choose where commands begin; none where they can run
+// none.
+func (e *edition) folderTool() ([]tools.Tool, error) {
+	if e.runner == nil || e.scripts == nil && len(e.cfg.Tools.Commands) == 0 {
+		return nil, nil
+	}
+	t, err := shell.NewFolder(e.runner)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the tool
+	}
+	return []tools.Tool{t}, nil
+}
+
 // recordedShell returns the tool bash as a recording has it; nil: no agent had it.
 func (e *edition) recordedShell() *recording.Bash {
 	if e.scripts == nil {

@@ -34,6 +34,7 @@ import (
 	"parley/simulators/telegram"
 	"parley/tools"
 	"parley/tools/commandline"
+	"parley/tools/programs"
 	"parley/tools/web"
 )
 
@@ -314,7 +315,7 @@ func TestNoSecretOfAConfigurationIsFoundAnywhere(t *testing.T) {
 		c.Files.ExtraRoots = []string{root}
 		c.Tools.Commands = []commandline.Spec{
 			program(t, "tell", `echo "$TOOL_TOKEN"; printf %s "$TOOL_TOKEN" | base64; printf %s "$TOOL_TOKEN" | od -An -v -tx1 | tr -d ' '; declare -p TOOL_TOKEN; env; exit 3`,
-				commandline.Variable{Name: "TOOL_TOKEN", Value: secrets.tool, Secrets: []string{secrets.tool}}),
+				programs.Variable{Name: "TOOL_TOKEN", Value: secrets.tool, Secrets: []string{secrets.tool}}),
 			program(t, "look", `env > seen; for p in /proc/[0-9]*/environ /proc/[0-9]*/cmdline; do cat $p >> seen 2> /dev/null; done; echo looked`),
 			program(t, "stay", `touch here; while [ ! -e go ]; do sleep 0.02; done; echo went`),
 		}
@@ -440,11 +441,11 @@ func descendants(t *testing.T, root int) (all []int) {
 }
 
 // program is a command line of a script, for everybody.
-func program(t *testing.T, name, script string, env ...commandline.Variable) commandline.Spec {
+func program(t *testing.T, name, script string, env ...programs.Variable) commandline.Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	noError(t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755)) //nolint:gosec // a program
-	p, err := commandline.FindProgram(path, "")
+	p, err := programs.FindProgram(path, "")
 	noError(t, err)
 	return commandline.Spec{Name: name, Description: name, Category: tools.Write, Cmd: name, Program: p, Env: env}
 }

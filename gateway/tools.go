@@ -109,6 +109,10 @@ func (e *edition) allTools(store sessions.Store) (*tools.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	folder, err := e.folderTool()
+	if err != nil {
+		return nil, err
+	}
 	internet, err := e.webTools()
 	if err != nil {
 		return nil, err
@@ -117,7 +121,7 @@ func (e *edition) allTools(store sessions.Store) (*tools.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, commands, internet)...)
+	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, folder, commands, internet)...)
 }
 
 // resultBytes is how much of a tool's result a request holds; 0: any number.

@@ -37,7 +37,7 @@ func (e *edition) wireAgents() error {
 			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
 			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
 			Middleware: middleware, MaxCost: a.MaxTurnCostAmount(), MaxTurnTokens: a.MaxTurnTokens,
-			Prompt: e.said[name].agent(),
+			Prompt: e.said[name].agent(), Env: e.cfg.Bash.Variables(),
 		}
 		e.noteModel(m, a.Window)
 		if err := e.wireFallbacks(name, a); err != nil {

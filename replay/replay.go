@@ -219,7 +219,7 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 		Config:   policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Identity: sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
 		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s, Goals: reach, Approvals: setup.Approvals.Defaults(), Access: s.access(), Jobs: s.jobs()}, Subagents: children, Busy: s.busy,
-		Workspace: s.o.Workspace, MessageText: messageText, NewRequest: s.newRequest, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Workspace: s.o.Workspace, CheckFolder: func(string, string) error { return nil }, MessageText: messageText, NewRequest: s.newRequest, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }
 

@@ -121,7 +121,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		who.Prompt.Plan = true
 	}
 	turn := agent.Turn{
-		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace,
+		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace, Dir: root.Dir, Env: root.Env,
 		Root: root.Turn.ID, Parent: m.turn, Depth: child.Depth,
 		Model: who.Model, Fallbacks: who.Fallbacks, System: who.Prompt.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
 		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,

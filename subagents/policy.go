@@ -11,6 +11,7 @@ import (
 	"parley/sessions"
 	"parley/tools"
 	"parley/tools/files"
+	"parley/tools/shell"
 )
 
 // What children never have, unless the operator lifts a single one. (U06)
@@ -34,7 +35,7 @@ func (c Config) permits(tool string, depth, maxDepth int) bool {
 		return true
 	case !slices.Contains(c.Tools, tool) && !slices.Contains(c.AlsoAllow, tool):
 		return false
-	case slices.Contains(c.Deny, tool), slices.Contains(sending, tool):
+	case slices.Contains(c.Deny, tool), slices.Contains(sending, tool), tool == shell.FolderName: // it begins where its parent's turn does
 		return false
 	case slices.Contains(always, tool) && !slices.Contains(c.AlsoAllow, tool):
 		return false

@@ -26,7 +26,7 @@ func (r *fixture) offered() map[string][]string {
 }
 
 var everyTool = []string{
-	"read_file", "list_directory", "glob", "grep", "view", "write_file", "skill", "bash", "message", "gateway", "agents_list", "whatsapp_login",
+	"read_file", "list_directory", "glob", "grep", "view", "write_file", "skill", "bash", "set_working_directory", "message", "gateway", "agents_list", "whatsapp_login",
 	"session_status", "cron", "memory_search", "memory_get", "sessions_list", "sessions_history",
 }
 

@@ -133,6 +133,8 @@ type Root struct {
 	Key       sessionkeys.Key
 	Fence     sessions.Fence
 	Workspace string
+	Dir       string                  // where the commands of the turn begin, and of those below it
+	Env       []string                // of the commands of the turn, and of those below it
 	Tools     *tools.Set              // all that the turn has
 	Plan      bool                    // it is in plan mode, and so are those below
 	Gate      tools.Gate              // of the turn and of those below; nil: that of Settings.Loop

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"parley/problems"
 	shellpolicy "parley/tools/shell/policy"
@@ -9,6 +11,9 @@ import (
 
 // bashName is that of the tool bash, which is shell.Name.
 const bashName = "bash"
+
+// folderName is that of the tool by which agents choose where commands begin: shell.FolderName.
+const folderName = "set_working_directory"
 
 // BashConfig is the tool bash. Its programs run behind the walls of Config.Sandbox.
 type BashConfig struct {
@@ -21,6 +26,18 @@ type BashConfig struct {
 	// such as only look, and such as change the workspace.
 	Read  []string `yaml:"read"`
 	Write []string `yaml:"write"`
+	// Environment are variables of scripts, by their names. Whatever a script prints the model
+	// reads, so no secret belongs here. They hold for a turn from its beginning. (AF01)
+	Environment map[string]string `yaml:"environment"`
+}
+
+// Variables returns Environment as NAME=value, sorted.
+func (c BashConfig) Variables() []string {
+	all := make([]string, 0, len(c.Environment))
+	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
+		all = append(all, name+"="+c.Environment[name])
+	}
+	return all
 }
 
 // BashPolicy returns what scripts are judged by; exposed says that they run without walls.
@@ -37,5 +54,13 @@ func (c BashConfig) policy() shellpolicy.Config {
 // validateBash reports the mistakes in who has a shell, and behind which walls.
 func (c Config) validateBash(ps *problems.List) {
 	ps.Check("bash", c.Bash.policy().Validate())
+	for _, name := range slices.Sorted(maps.Keys(c.Bash.Environment)) {
+		switch at := "bash.environment." + name; {
+		case shellpolicy.Steers(name):
+			ps.Add(at, "the variable decides which programs run or what they load, or is none: scripts are judged by what they mean without it")
+		case strings.ContainsRune(c.Bash.Environment[name], 0):
+			ps.Add(at, "the value holds a zero byte, which no environment can")
+		}
+	}
 	ps.Check("sandbox", c.Sandbox.Validate())
 }

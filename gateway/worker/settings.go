@@ -90,4 +90,5 @@ type Agent struct {
 	Parameters  llm.Parameters // how the model is asked
 	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout
 	ToolOutput  int            // bytes of one result; 0: tools.DefaultOutput
+	Env         []string       // name=value for the scripts of its turns
 }

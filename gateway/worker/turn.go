@@ -47,6 +47,10 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if err != nil {
 		return false, fmt.Errorf("make the workspace: %w", err)
 	}
+	dir, err := j.folder(a.ctx, ag.Tools, workspace)
+	if err != nil {
+		return false, err
+	}
 	send, err := a.sendTool(a.ctx, j)
 	if err != nil {
 		return false, err
@@ -79,12 +83,12 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		defer close(attended)
 		s.run(ctx)
 	}()
-	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
+	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Dir: dir, Env: ag.Env, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
 	loop.Gate = j.gate(loop.Gate, plan, looks)
 	turn := agent.Turn{
-		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace,
+		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace, Dir: dir, Env: ag.Env,
 		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: j.systemMessage(a.ctx, ag, plan), Tools: set,
 		MaxTokens: ag.MaxTokens, Window: ag.Window, MaxSteps: ag.MaxSteps, Vision: ag.SeesPictures, Steps: t.Steps, Tries: t.Tries,
 		Parameters: ag.Parameters, ToolTimeout: ag.ToolTimeout, ToolOutput: ag.ToolOutput,

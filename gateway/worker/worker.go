@@ -31,6 +31,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
+	"parley/tools/shell"
 )
 
 // Log is the part of the broker that a worker reads from, and by which it hands
@@ -96,6 +97,9 @@ type Options struct {
 	Subagents        *subagents.Runner // nil: agents' tools to start some do nothing
 	Busy             *agent.Registry
 	Workspace        func(sessionkeys.SessionID) (string, error)
+	// CheckFolder returns why commands cannot begin in a folder of a workspace; default
+	// [shell.CheckFolder].
+	CheckFolder func(workspace, dir string) error
 	// MessageText makes what the model reads of a message and the lines of its files.
 	// Default [MessageText].
 	MessageText func(m channels.Message, files []string) string
@@ -135,6 +139,9 @@ func New(o Options) (*Worker, error) {
 	o.Config = o.Config.Defaults()
 	if err := o.Config.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if o.CheckFolder == nil {
+		o.CheckFolder = shell.CheckFolder
 	}
 	if o.MessageText == nil {
 		o.MessageText = MessageText

@@ -29,7 +29,7 @@ func (t *Tool) Petition(c tools.Call) (tools.Petition, error) {
 	if err != nil {
 		return tools.Petition{}, err
 	}
-	return tools.Petition{Text: quoteAll(cmd.Args), Where: where, Binding: slices.Concat(binding, files)}, nil
+	return tools.Petition{Text: quoteAll(cmd.Args), Where: programs.Where(c.Dir, where), Binding: slices.Concat(binding, files)}, nil
 }
 
 var plainArgument = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+-]+$`)

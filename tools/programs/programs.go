@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -31,6 +33,20 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	Timeout        time.Duration // 0: as long as the context lasts
 	Network        bool          // it may connect to whatever the machine reaches
+}
+
+// Where says to people, to stand behind "in", where a program runs: dir is the folder of the
+// workspace in which it begins, "" the workspace; where is what runs it, and may be empty.
+func Where(dir, where string) string {
+	if dir == "" {
+		return where
+	}
+	return strings.TrimSuffix("the folder "+quote(dir)+" of the workspace, in "+where, ", in ")
+}
+
+// quote returns the name of a folder as code on one line, which it cannot leave.
+func quote(name string) string {
+	return "`" + strings.ReplaceAll(strings.Trim(strconv.Quote(name), `"`), "`", "'") + "`"
 }
 
 // Result is how a program ended.

@@ -176,7 +176,11 @@ func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, er
 	if err != nil {
 		return tools.Result{Content: out.Report("")}, permanent(err)
 	}
-	return tools.Result{Content: out.Report(res.String()), Metadata: metadata(j, res)}, nil
+	status := res.String()
+	if c.Dir != "" {
+		status += "folder: " + nameFolder(c.Dir) + "\n"
+	}
+	return tools.Result{Content: out.Report(status), Metadata: metadata(j, res)}, nil
 }
 
 // permanent marks the error of a program that would write as much the next time. (F24)

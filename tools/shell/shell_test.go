@@ -277,10 +277,10 @@ func TestCallsBeginWhereTheTurnBegan(t *testing.T) {
 	if want := "exit code: 0\nstdout:\n" + c.Workspace + "/sub\n"; err != nil || res.Content != want {
 		t.Fatalf("%q, %v, want %q", res.Content, err, want)
 	}
-	for _, step := range []struct{ dir, want string }{{"", ""}, {"sub", "/sub"}} {
+	for _, step := range []struct{ dir, head, want string }{{"", "", ""}, {"sub", "folder: \"sub\"\n", "/sub"}} {
 		c.Arguments, c.Dir, c.Env = callOf(t, "pwd; echo $mood").Arguments, step.dir, []string{"mood=calm"}
 		res, err := tool.Run(t.Context(), c)
-		if want := "exit code: 0\nstdout:\n" + c.Workspace + step.want + "\ncalm\n"; err != nil || res.Content != want {
+		if want := "exit code: 0\n" + step.head + "stdout:\n" + c.Workspace + step.want + "\ncalm\n"; err != nil || res.Content != want {
 			t.Errorf("%q, %v, want %q", res.Content, err, want)
 		}
 	}

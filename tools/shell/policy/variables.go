@@ -45,6 +45,11 @@ var (
 	}
 )
 
+// Steers reports whether a variable of that name decides which programs run or what they load,
+// or is no name of a variable. What scripts mean would not be what was judged, if an operator
+// set it.
+func Steers(name string) bool { return variableVerdict(name) == Deny }
+
 // variableVerdict returns Read for a variable that steers nothing, Deny for one that is
 // known to, and Admin for one in capitals that is not known.
 func variableVerdict(name string) Verdict {

@@ -18,7 +18,7 @@ import (
 // the history as overlays, so another take goes on from there.
 type compactor struct {
 	*requester
-	warned  bool               // the log has said that the window fills
+	warned  bool               // the window fills, which the log has said
 	plain   bool               // summaries are the own model's, since the summariser gave none
 	refused *costs.BudgetError // what refused a summary in this take; nil: nothing did
 }
@@ -44,8 +44,11 @@ func (r *compactor) measure(history []transcript.Message) {
 	}
 	r.gauge = pressure.Measure(history, r.turn.Model.Name(), r.system)
 	r.log.Debug("context measured", "tokens", r.gauge.Tokens, "percent", r.ladder.Percent(r.gauge.Tokens))
-	if r.gauge.Tokens >= r.ladder.Warn && !r.warned {
-		r.warned = true
+	if r.gauge.Tokens < r.ladder.Warn || r.warned {
+		return
+	}
+	r.warned = true
+	if !r.ladder.Filled(history) {
 		r.log.Warn("context window fills", "tokens", r.gauge.Tokens, "window", r.ladder.Window, "percent", r.ladder.Percent(r.gauge.Tokens))
 	}
 }

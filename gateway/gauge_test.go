@@ -42,11 +42,11 @@ func TestHowFullTheWindowIsIsSaidEverywhere(t *testing.T) {
 	if !regexp.MustCompile(`level=DEBUG msg="context measured" .*tokens=\d+ percent=\d+`).MatchString(log.String()) {
 		t.Error("the log does not say how full the window is")
 	}
-	for range 2 {
-		gw.Ask(gatewaytest.Ann, strings.Repeat("and on ", 4000))
+	for _, text := range []string{strings.Repeat("and on ", 4000), strings.Repeat("and on ", 4000), "on", "and on"} {
+		gw.Ask(gatewaytest.Ann, text)
 	}
-	if n := strings.Count(log.String(), `level=WARN msg="context window fills"`); n == 0 {
-		t.Error("nothing warns of a window that fills")
+	if n := strings.Count(log.String(), `level=WARN msg="context window fills"`); n != 1 {
+		t.Errorf("%d warnings of a window that fills, in one conversation", n)
 	}
 	if got := gw.Ask(gatewaytest.Ann, "/compact"); !strings.HasPrefix(got, "I have summarised") {
 		t.Fatalf("/compact is answered with %q", got)
@@ -55,7 +55,8 @@ func TestHowFullTheWindowIsIsSaidEverywhere(t *testing.T) {
 	if freed == nil {
 		t.Fatal("the log does not say what the summary freed")
 	}
-	gw.AwaitMetrics(fmt.Sprint("parley_compaction_last_tokens_before ", freed[1]), fmt.Sprint("parley_compaction_last_tokens_after ", freed[2]))
+	gw.AwaitMetrics(`parley_compactions_total{kind="summary",outcome="ok",trigger="manual"} 1`, `parley_compactions_total{kind="summary",outcome="error",trigger="manual"} 0`,
+		fmt.Sprint("parley_compaction_last_tokens_before ", freed[1]), fmt.Sprint("parley_compaction_last_tokens_after ", freed[2]))
 	if strings.Contains(gw.Scrape(), "\nparley_compaction_last_timestamp_seconds 0\n") {
 		t.Error("the metrics do not say when the last summary was")
 	}

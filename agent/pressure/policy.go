@@ -8,9 +8,11 @@ package pressure
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"parley/problems"
+	"parley/transcript"
 )
 
 // Policy is what an operator says about the window. The zero value is the default.
@@ -142,6 +144,15 @@ func (p Policy) Ladder(window, maxOutput int) Ladder {
 // Left is how many tokens of the window an answer may have after a request that was
 // estimated at so many, less what estimates miss. It is negative where nothing is left.
 func (l Ladder) Left(tokens int64) int64 { return l.Window - tokens - l.Window/marginShare }
+
+// Filled reports whether a request that was answered took as much of the window as is warned
+// of: a conversation is warned of once, not in each of its turns. (requirements M06)
+func (l Ladder) Filled(history []transcript.Message) bool {
+	return slices.ContainsFunc(history, func(m transcript.Message) bool {
+		size := m.Finish().Size
+		return size.Input+size.Output >= l.Warn
+	})
+}
 
 func share(n int64, of float64) int64 { return int64(float64(n)*of + 0.5) }
 

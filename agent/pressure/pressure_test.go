@@ -229,6 +229,32 @@ func TestNext(t *testing.T) {
 			t.Errorf("10 %% later the plan is %+v", p)
 		}
 	})
+	t.Run("requirements TX05: waits after a summary that left more than 82 % until a tenth was said", func(t *testing.T) {
+		t.Parallel()
+		for _, tc := range []struct {
+			left, tokens int64
+			want         pressure.Action
+		}{
+			{81_000, 90_000, pressure.Summarise},
+			{82_000, 90_000, pressure.Summarise},
+			{82_001, 90_000, pressure.Proceed},
+			{83_000, 92_999, pressure.Proceed},
+			{83_000, 93_000, pressure.Summarise},
+			{88_000, 94_999, pressure.Proceed},
+			{88_000, 95_000, pressure.Summarise}, // nothing else is left
+		} {
+			c := talk()
+			c.overlay(transcript.Overlay{Kind: transcript.Summarised, Through: 2, Summary: "s", Before: 90_000, After: tc.left})
+			c.ask("and now?")
+			if p := next(c, tc.tokens); p.Action != tc.want {
+				t.Errorf("%d left, at %d: the plan is %+v, want %v", tc.left, tc.tokens, p, tc.want)
+			}
+			c.overlay(transcript.Overlay{Kind: transcript.Undone})
+			if p := next(c, tc.tokens); p.Action != pressure.Summarise {
+				t.Errorf("%d left by a summary that was taken back, at %d: the plan is %+v", tc.left, tc.tokens, p)
+			}
+		}
+	})
 	t.Run("asks for no more than fits into the window", func(t *testing.T) {
 		t.Parallel()
 		c := &conversation{}

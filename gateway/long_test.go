@@ -98,6 +98,7 @@ func judgeBill(t *testing.T, env *gatewaytest.Env, price model.Price, turns int,
 	if summaries.Calls < 2 {
 		t.Errorf("%d summaries: none had to keep what the one before it kept", summaries.Calls)
 	}
+	t.Logf("%d tokens of input, of which %d from the provider's cache; %.3f extra calls a turn", input, cached, float64(summaries.Calls)/float64(turns))
 	t.Logf("%d turns, %d model calls for %s, %d of them summaries for %s; %d%% of the input came from the provider's cache, without which all would cost %s; with the oldest messages left out instead of summarised, %s",
 		turns, used.Total.Calls, used.Total.Cost, summaries.Calls, summaries.Cost, cached*100/input, costs.Amount(uncached).Display(), costOfTruncation(entries, price, window).Display())
 }

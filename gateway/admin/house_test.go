@@ -45,6 +45,7 @@ func TestTheStatusOfAHouseThatAnswered(t *testing.T) {
 	}
 }
 
+// requirements A04
 func TestATurnThatRunsIsInTheStatus(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}), make(chan struct{})

@@ -13,7 +13,7 @@ import (
 	"parley/transcript"
 )
 
-// requirements A02, L01
+// requirements A02, L01, L10, B25: what was stopped has left its place when the next message comes.
 func TestStopEndsWhatRunsDropsWhatWaitsAndSaysHowMuch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

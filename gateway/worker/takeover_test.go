@@ -16,7 +16,8 @@ import (
 	"parley/sessions"
 )
 
-// F20
+// F20, TX18, AH05: what panics frees its place, or its next attempt would find the session busy,
+// and so would the message after it.
 func TestAMessageThatPanicsGoesToTheDeadLettersAndItsSenderIsToldOnce(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -198,4 +199,49 @@ func TestSlackShowsWhatTheBotDoesBesideTheThread(t *testing.T) {
 	if got := place.Texts(); fmt.Sprint(got) != "[done]" {
 		t.Errorf("the thread shows %q", got)
 	}
+}
+
+// requirements AC03, N05: who waits for a summary sees that the conversation is made shorter,
+// and by how much.
+func TestAPersonSeesThatTheConversationIsMadeShorter(t *testing.T) {
+	t.Parallel()
+	p := newPaused()
+	summarised := false
+	env := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(ctx context.Context, q *model.Prompt) model.Answer {
+			switch {
+			case strings.HasPrefix(q.LastText(), "Provide a detailed but concise summary"):
+				p.wait(ctx)
+				summarised = true
+				return model.Reply(model.Say("<summary>They talk about this and that.</summary>"))
+			case summarised:
+				p.wait(ctx)
+				return model.Reply(model.Say("done"))
+			}
+			return model.Reply(model.Say("Go on."))
+		},
+		Change: func(c *settings.Config) {
+			shows(activity.Config{})(c)
+			c.Context.MaxTokens = 5000
+		},
+	})
+	gw := env.Start()
+	ann := telegram.PrivateChat(gatewaytest.Ann)
+	compacting := func(line *regexp.Regexp) func(telegram.Book) bool {
+		return func(b telegram.Book) bool {
+			return slices.ContainsFunc(b.Messages, func(m telegram.MessageEntry) bool { return line.MatchString(m.Text()) })
+		}
+	}
+	const talk = "We talk about this and that. "
+	for range 4 {
+		if got := gw.Ask(gatewaytest.Ann, strings.Repeat(talk, 100)); got != "Go on." {
+			t.Fatalf("answered %q", got)
+		}
+	}
+	env.Say(ann, gatewaytest.Ann, strings.Repeat(talk, 130))
+	env.Await("that it begins", compacting(regexp.MustCompile(`Compacting: \dk tokens …`)))
+	p.goOn()
+	env.Await("what it brought", compacting(regexp.MustCompile(`Compacting: [56]k to [1-4]k tokens`)))
+	p.goOn()
+	gw.NextDelivered()
 }

@@ -39,6 +39,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"goal":      goal,
 	"plan":      planned,
 	"summary":   summary,
+	"lastwords": lastWords,
 	"unready":   unready,
 	"files":     files,
 	"received":  received,
@@ -479,7 +480,32 @@ func limits(t *testing.T) []byte {
 	return oldest(t, gw)
 }
 
+// summary is a conversation that is made shorter by itself, then because somebody asks for it,
+// which is taken back.
 func summary(t *testing.T) []byte {
+	gw := gatewaytest.Open(t, gatewaytest.Options{
+		Change: func(c *settings.Config) {
+			quick(c)
+			c.Context.MaxTokens = 5000
+		},
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			if strings.HasPrefix(p.LastText(), "Provide a detailed but concise summary") {
+				return model.Reply(model.Say("<summary>They talk about this and that. The colour is green.</summary>"))
+			}
+			return model.Reply(model.Say("Go on."))
+		},
+	}).Start()
+	for range 6 {
+		gw.Ask(gatewaytest.Ann, strings.Repeat("We talk about this and that. ", 100))
+	}
+	for _, text := range []string{"/compact the colour", "/compact undo", "and now?"} {
+		gw.Ask(gatewaytest.Ann, text)
+	}
+	return oldest(t, gw)
+}
+
+// lastWords ends a turn whose budget has nothing left for another step.
+func lastWords(t *testing.T) []byte {
 	gw := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 			if p.Choice.Mode == "none" {
@@ -489,7 +515,7 @@ func summary(t *testing.T) []byte {
 		},
 		Change: func(c *settings.Config) {
 			quick(c)
-			c.Budgets.Turn = "0.08"
+			c.Budgets.Turn = "0.2"
 		},
 	}).Start()
 	gw.Ask(gatewaytest.Ann, "look around")

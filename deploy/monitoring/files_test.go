@@ -258,7 +258,7 @@ func TestEveryAlertPointsToWhatToDo(t *testing.T) {
 			t.Errorf("%s says too little", r.Alert)
 		}
 	}
-	if records != 7 || alerts != 14 {
+	if records != 7 || alerts != 15 {
 		t.Errorf("%d recording rules and %d alerts", records, alerts)
 	}
 }

@@ -96,6 +96,22 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	})
 }
 
+// A process is killed when a summary is there and not stored, and when it is stored and the
+// turn has not gone on. It is asked for again, or used; no conversation loses what it was said.
+// (F1 to F4 with compaction in the load)
+func TestKilledAroundASummaryTheConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	faulttest.SkipUnlessLong(t, "F1 kills the process while conversations are summarised, and TestACompactionThatDiesAnywhereIsPaidOnce (agent) stops at each commit of one")
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.2}.Compacting()})
+		kills := faulttest.ScaledSize(60)
+		run.KillAt(kills, 1, 6, "agent.summary.answered", "agent.summary.settled")
+		if report := killed(t, run, kills); report.Summaries < kills/2 {
+			t.Errorf("%d summaries, and %d kills around them", report.Summaries, kills)
+		}
+	})
+}
+
 // Each named point of the code, in turn. (F1 to F5)
 func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,8 @@ const (
 )
 
 // Message is one entry of a session's history. Messages are ordered by their
-// place in the history, not by time.
+// place in the history, not by time. One that is stored is never changed, so there is no
+// time of a change. (docs/decisions/0093)
 type Message struct {
 	ID        string    `json:"id"`
 	Role      Role      `json:"role"`

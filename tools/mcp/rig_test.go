@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"parley/tools"
 	"parley/tools/mcp"
@@ -81,16 +82,23 @@ func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *rig {
 	return r
 }
 
+// hang is how long something is waited for that comes at once, or never.
+const hang = time.Minute
+
 // awaitTool returns when a tool of the only server is in a state.
 func (r *rig) awaitTool(tool string, want mcp.ToolState) mcp.ToolStatus {
 	r.t.Helper()
-	for {
+	for end := time.After(hang); ; {
 		for _, s := range r.tool() {
 			if s.Tool == tool && s.State == want {
 				return s
 			}
 		}
-		<-r.changed
+		select {
+		case <-r.changed:
+		case <-end:
+			r.t.Fatalf("%s does not become %s\n%s", tool, want, r.log)
+		}
 	}
 }
 
@@ -101,8 +109,12 @@ func (r *rig) consent(names ...string) {
 	r.t.Helper()
 	all := map[string]mcp.Definition{}
 	for _, name := range names {
-		for r.Status()[0].State != mcp.Up {
-			<-r.changed
+		for end := time.After(hang); r.Status()[0].State != mcp.Up; {
+			select {
+			case <-r.changed:
+			case <-end:
+				r.t.Fatalf("the server does not get up\n%s", r.log)
+			}
 		}
 		for _, s := range r.tool() {
 			if s.Tool == name {
@@ -183,10 +195,17 @@ func newWalls(t *testing.T) walls {
 	return walls{s}
 }
 
-// await returns when the only server has a problem.
+// await returns when the only server, which does not get up, has a problem.
 func (r *rig) await(problem string) {
 	r.t.Helper()
-	for !strings.Contains(r.Status()[0].Problem, problem) {
-		<-r.changed
+	for end := time.After(hang); !strings.Contains(r.Status()[0].Problem, problem); {
+		if r.Status()[0].State == mcp.Up {
+			r.t.Fatalf("the server is up, without the problem %q\n%s", problem, r.log)
+		}
+		select {
+		case <-r.changed:
+		case <-end:
+			r.t.Fatalf("no problem %q\n%s", problem, r.log)
+		}
 	}
 }

@@ -252,7 +252,7 @@ func TestOlderServerThatIsSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, silent{}, program(t, mcp.ToolConfig{Name: "echo"}))
-		r.awaitTool("echo", mcp.New)
+		r.consent("echo") // once it is up
 		if st := r.Status()[0]; st.Protocol != "2025-11-25" {
 			t.Errorf("protocol %s\n%s", st.Protocol, r.log)
 		}

@@ -120,6 +120,15 @@ func TestAnAgentUsesTheToolsOfAnMCPServer(t *testing.T) {
 		t.Errorf("%+v, %v", now, err)
 	}
 
+	// Servers are read at the start. A reload of the rest leaves them as they are.
+	done := gw.Reconfigure(func(c *settings.Config) {
+		c.Log.Level, c.MCP.Servers = "debug", append(slices.Clone(c.MCP.Servers), mcp.Server{Name: "other", URL: "https://mcp.example.org", Tools: []mcp.ToolConfig{{Name: "a"}}})
+	})
+	if !slices.Equal(done.Changed, []string{"log.level"}) || !slices.Equal(done.NeedRestart, []string{"mcp.servers"}) {
+		t.Errorf("changed %q, restart %q", done.Changed, done.NeedRestart)
+	}
+	offers(`read_file {"path":"none"}`, "not found", "read_file", "test__swap")
+
 	// What was consented to holds over a restart, from the first turn on.
 	gw.Stop()
 	if left := mcptest.Descendants(t) - before; left != 0 {

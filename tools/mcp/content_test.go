@@ -61,19 +61,23 @@ func TestDescriptionsOfAHostileServer(t *testing.T) {
 		deep = object(map[string]any{"a": deep})
 	}
 	all := map[string]*sdk.Tool{
-		"plain":  {Description: "Say \x1b[31mhello\u202e\u200b\x00.\r\nNow.", InputSchema: object(map[string]any{"a": map[string]any{"type": "string", "description": "the\u2066 text\x07"}})},
-		"long":   {Description: strings.Repeat("é", 5000), InputSchema: object(map[string]any{"a": map[string]any{"type": "string", "description": strings.Repeat("é", 5000)}})},
-		"key":    {InputSchema: object(map[string]any{"a\u200b": map[string]any{"type": "string"}})},
-		"enum":   {InputSchema: object(map[string]any{"a": map[string]any{"enum": []any{"x", "x\u202e"}}})},
-		"deep":   {InputSchema: deep},
-		"big":    {InputSchema: object(map[string]any{"a": map[string]any{"enum": []any{strings.Repeat("x", 30_000)}}})},
-		"remote": {InputSchema: object(map[string]any{"a": map[string]any{"$ref": "https://evil.example/schema"}})},
-		"bare":   {InputSchema: map[string]any{"type": "object"}},
+		"plain":   {Description: "Say \x1b[31mhello\u202e\u200b\x00.\r\nNow.", InputSchema: object(map[string]any{"a": map[string]any{"type": "string", "description": "the\u2066 text\x07"}})},
+		"long":    {Description: strings.Repeat("é", 5000), InputSchema: object(map[string]any{"a": map[string]any{"type": "string", "description": strings.Repeat("é", 5000)}})},
+		"key":     {InputSchema: object(map[string]any{"a\u200b": map[string]any{"type": "string"}})},
+		"enum":    {InputSchema: object(map[string]any{"a": map[string]any{"enum": []any{"x", "x\u202e"}}})},
+		"deep":    {InputSchema: deep},
+		"big":     {InputSchema: object(map[string]any{"a": map[string]any{"enum": []any{strings.Repeat("x", 30_000)}}})},
+		"remote":  {InputSchema: object(map[string]any{"a": map[string]any{"$ref": "https://evil.example/schema"}})},
+		"\x1b[2J": {InputSchema: map[string]any{"type": "object"}},
+		"bare":    {InputSchema: map[string]any{"type": "object"}},
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{}
 		var configured []mcp.ToolConfig
 		for name := range all {
+			if name[0] == '\x1b' {
+				continue
+			}
 			configured = append(configured, mcp.ToolConfig{Name: name, Category: tools.Read})
 		}
 		r := open(t, w.runner(func(mcptest.World) *sdk.Server {
@@ -106,8 +110,8 @@ func TestDescriptionsOfAHostileServer(t *testing.T) {
 		if n := len([]rune(long.Description)); n != 1024 || len(long.Schema) > 3000 {
 			t.Errorf("a description of %d characters, and a schema of %d bytes", n, len(long.Schema))
 		}
-		if st := r.Status()[0]; strings.Contains(st.Version, "\x1b") {
-			t.Errorf("%q", st.Version)
+		if st := r.Status()[0]; strings.Contains(st.Version, "\x1b") || len(st.Tools) != len(configured) {
+			t.Errorf("%q, with %d tools", st.Version, len(st.Tools))
 		}
 		r.stop()
 	})

@@ -21,6 +21,7 @@ const (
 	maxSchema      = 24 << 10 // bytes
 	maxSchemaDepth = 24
 	maxListed      = 1000 // tools of one server that are looked at
+	maxTold        = 3000 // characters of an error
 )
 
 // Definition is a tool as its server describes it, made fit to be read: what no reader sees is

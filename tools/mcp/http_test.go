@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,6 +93,22 @@ func TestServerOverHTTP(t *testing.T) {
 		r.await("the server redirects, which is not followed")
 		if n := other.calls.Load(); n != 0 {
 			t.Errorf("the other one was asked %d times", n)
+		}
+	})
+	t.Run("and is told of in bounds", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var asked struct{ ID any }
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+				t.Error(err)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": asked.ID, "error": map[string]any{"code": -32000, "message": "no\x1b[2J " + strings.Repeat("x", 100_000)}})
+		}))
+		r := open(t, nil, s.server(mcp.ToolConfig{Name: "echo"}))
+		r.await("no[2J xxx")
+		if st := r.Status()[0]; len(st.Problem) > 4000 {
+			t.Errorf("a problem of %d bytes", len(st.Problem))
 		}
 	})
 	t.Run("not for more than a message may have", func(t *testing.T) {

@@ -90,8 +90,8 @@ func (s *server) run(ctx context.Context) {
 			failures = 1
 		}
 		wait := backoff(failures)
-		s.enter(Down, err.Error())
-		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", err, "wait", wait.Round(time.Millisecond))
+		s.enter(Down, told(err))
+		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", told(err), "wait", wait.Round(time.Millisecond))
 		if pause.For(ctx, wait) != nil {
 			s.enter(Stopped, "")
 			return
@@ -102,6 +102,9 @@ func (s *server) run(ctx context.Context) {
 // isOlder reports whether a server that could not be connected to may only know the handshake of
 // the protocol before 2026-07-28: some do not answer anything that comes before it.
 func (*server) isOlder(err error) bool { return errors.Is(err, errSlowStart) || answered(err) }
+
+// told returns an error as the operator reads it: a part of it may be the server's.
+func told(err error) string { return shorten(tools.Visible(err.Error()), maxTold) }
 
 func backoff(failures int) time.Duration {
 	d := minBackoff << min(failures-1, 10)
@@ -215,6 +218,9 @@ func (s *server) list(ctx context.Context, client *sdk.ClientSession) error {
 			s.o.Log.Warn("MCP server has more tools than are looked at", "server", s.c.Name, "looked_at", maxListed)
 			break
 		}
+		if !serversTool.MatchString(t.Name) {
+			continue // no configuration can name it
+		}
 		d, err := readDefinition(t)
 		if err != nil {
 			unfit[t.Name] = err.Error()
@@ -312,7 +318,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 		if err == nil || answered(err) || ctx.Err() != nil {
 			return res, err
 		}
-		s.o.Log.Warn("call of an MCP server broken off", "server", s.c.Name, "tool", t.config.Name, "error", err)
+		s.o.Log.Warn("call of an MCP server broken off", "server", s.c.Name, "tool", t.config.Name, "error", told(err))
 		over := errors.Is(err, sdk.ErrConnectionClosed) // before the call was sent
 		missing := errors.Is(err, sdk.ErrSessionMissing)
 		if over || missing || s.c.URL == "" {

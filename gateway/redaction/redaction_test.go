@@ -335,6 +335,7 @@ func FuzzGrowing(f *testing.F) {
 	f.Add("sk-ant-0000000000000000000000 -----BEGIN PRIVATE KEY-----", "eyJ.eyJ.eyJ")
 	f.Add("aabaabaabc", "aabaabaac")
 	f.Fuzz(func(t *testing.T, text, secret string) {
+		text, secret = text[:min(len(text), 2000)], secret[:min(len(secret), 200)] // it is looked at byte by byte
 		r := redaction.New(secret)
 		if got := r.Clean(text); len(secret) >= redaction.Shortest && !strings.Contains(redaction.Mark, secret) && strings.Contains(strings.ReplaceAll(got, redaction.Mark, "\x00"), secret) {
 			t.Errorf("%q is left in %q", secret, got)

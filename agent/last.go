@@ -20,9 +20,19 @@ type closingCall struct {
 	events      func(err error) []Event // to be told besides; nil: none
 }
 
-// endOverBudget ends a turn whose next call the budgets do not allow. One that has
+// endOverBudget ends a turn whose next call the budgets do not allow, with the question for more if
+// there is somebody to ask. One that has
 // got somewhere sums up, if a short answer still fits. (Y01)
 func (r *run) endOverBudget(ctx context.Context, history []transcript.Message, budget *costs.BudgetError) (*Outcome, error) {
+	if r.Pause != nil {
+		ask, err := r.Pause(ctx, budget)
+		if err != nil {
+			return nil, fmt.Errorf("ask for a higher budget: %w", err)
+		}
+		if ask != "" {
+			return r.finish(ctx, nil, Outcome{Finish: transcript.Waiting, Text: ask, Err: budget}, nil)
+		}
+	}
 	format := textRefused
 	if r.steps > 0 || r.tries > 0 {
 		format = textBudget

@@ -5,7 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
 	"parley/simulators/model"
@@ -137,4 +139,57 @@ func TestABudgetThatEndsASubAgentIsCounted(t *testing.T) {
 		t.Errorf("the sub-agent ended as %q", got)
 	}
 	r.AwaitMetrics(`parley_budget_denials_total{action="refused",scope="session"} 1`)
+}
+
+// The end of a budget that may be raised is asked about in the chat; it is raised there by a button's
+// word, by an approver from their own chat, and by the operator, each time for one scope and a while.
+func TestABudgetIsRaisedInTheChat(t *testing.T) {
+	t.Parallel()
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+		c.Budgets.Session, c.Budgets.Pause.RaiseBy = "0.03", map[string]string{"session": "0.03"}
+		for name, a := range c.Channels.Telegram {
+			a.Access.Approvers = []string{"1001"}
+			c.Channels.Telegram[name] = a
+		}
+	}})
+	r := env.Start()
+	ask := func() string {
+		t.Helper()
+		for n := 0; ; n++ {
+			if got := r.Ask(gatewaytest.Ann, strings.Repeat("word ", 400)); strings.Contains(got, "May I go on?") {
+				return codeInQuestion.FindStringSubmatch(got)[1]
+			} else if n > 200 {
+				t.Fatalf("nothing was asked: %s", r.Ask(gatewaytest.Ann, "/cost"))
+			}
+		}
+	}
+	code := ask()
+	if got := r.Ask(gatewaytest.Ann, "/approve "+code); !strings.Contains(got, "1001 has permitted to spend $0.0300 more. Go on where you stopped.") && !strings.Contains(got, "has permitted to spend $0.0300 more. Go on where you stopped.") {
+		t.Errorf("it went on with %q", got)
+	}
+	if got := r.Ask(gatewaytest.Ann, "/cost"); !strings.Contains(got, "of $0.0600 for this conversation") {
+		t.Errorf("/cost says %q", got)
+	}
+	code = ask()
+	client := admin.NewClient(r.AdminSocket())
+	d, err := client.Approval(t.Context(), code)
+	if err != nil || d.Raise == nil || d.Raise.Budget != "session" || d.Raise.Holds || !strings.Contains(d.Text, "budget: session of $0.06, of which $0.0") {
+		t.Errorf("the operator sees %+v, %v", d, err)
+	}
+	a, err := client.Decide(t.Context(), code, true)
+	if err != nil || a.By != "the operator" || a.Raise == nil || !a.Raise.Holds || a.Raise.Until.Sub(a.Decided) != time.Hour {
+		t.Errorf("the operator raises: %+v, %v", a, err)
+	}
+	if got := env.DeliveredText(telegram.PrivateChat(gatewaytest.Ann), r.NextDelivered()); !strings.Contains(got, "the operator has permitted to spend $0.0300 more") {
+		t.Errorf("it went on with %q", got)
+	}
+	code = ask()
+	if got := r.Ask(gatewaytest.Ann, "/deny "+code); !strings.HasSuffix(got, "has refused a higher budget, so I leave it there.") {
+		t.Errorf("refused: %q", got)
+	}
+	list, err := client.Sessions(t.Context(), admin.SessionQuery{})
+	if err != nil || len(list.Sessions) != 1 {
+		t.Fatalf("%+v, %v", list.Sessions, err)
+	}
+	replaysTheSame(t, recordingOf(t, r, string(list.Sessions[0].ID)))
 }

@@ -16,7 +16,7 @@ import (
 func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
 	shared := ops.NewShared(g.metrics, g.present().sets)
 	shared.Store, shared.Log, shared.Checks, shared.Now = store, b, checks, g.o.Now
-	shared.Budgets = func() []ops.Budget { return g.present().meteredBudgets(store) }
+	shared.Budgets = func() []ops.Budget { return g.meteredBudgets(store) }
 	g.money = ops.NewCosts(store, g.present().sets)
 	g.money.Mine = g.exports.Load
 	if err := errors.Join(g.metrics.Register(g.money), g.metrics.Register(shared)); err != nil {
@@ -26,10 +26,12 @@ func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks
 }
 
 // meteredBudgets returns those that have metrics: of everything, and of each channel.
-func (e *edition) meteredBudgets(store sessions.Money) []ops.Budget {
+func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
+	e := g.present()
 	watch := func(scope, name, window string, of sessions.Scope) ops.Budget {
 		return ops.Budget{
 			Scope: scope, Name: name, Window: window, Limit: of.Limit,
+			Raised: func(ctx context.Context, at time.Time) (costs.Amount, error) { return g.raised(ctx, of, at) },
 			Spent: func(ctx context.Context, at time.Time) (costs.Amount, error) {
 				settled, _, err := store.Spent(ctx, of, at)
 				return settled, err

@@ -43,7 +43,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			named, err := g.recordedRoles(ctx, e)
 			return recording.Setup{
 				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: g.recordedServers(),
-				Approvals: e.cfg.Approvals, Approvers: named.approvers, Guests: named.guests, Jobs: e.recordedJobs(),
+				Approvals: e.cfg.Approvals, Approvers: named.approvers, Guests: named.guests, Pause: e.limits.Pause, Jobs: e.recordedJobs(),
 			}, err
 		},
 	}

@@ -2,14 +2,17 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/gateway/approvals"
 	"parley/gateway/policy"
+	"parley/gateway/recording"
 	"parley/gateway/schedule"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -92,11 +95,19 @@ func (s *player) newRequest(turn string, now time.Time, timeout time.Duration) a
 			continue
 		}
 		r.ID, r.Code = was.ID, was.Code
-		if was.By.Operator { // nothing that people wrote says so
+		if was.By.Operator && !s.script.saysDecision(was.ID) { // of an older version, which queued no decisions
 			r = r.Decide(was.By, was.State != approvals.Denied, "", was.DecidedAt)
 		}
 	}
 	return r
+}
+
+// saysDecision reports whether a message of the recording carries a decision about that request.
+func (s *script) saysDecision(request string) bool {
+	return slices.ContainsFunc(s.r.Envelopes, func(e recording.Envelope) bool {
+		var m channels.Message
+		return json.Unmarshal(e.Body, &m) == nil && m.Decision != nil && m.Decision.Request == request
+	})
 }
 
 // access returns who may permit calls and who is a guest, by channel instance. Everybody else was

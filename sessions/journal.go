@@ -21,8 +21,9 @@ type Journal struct {
 	Fence   Fence
 	Turn    string
 	Session sessionkeys.SessionID
-	Scopes  func() []Scope   // asked at each reservation; nil: none
-	Now     func() time.Time // when reservations are made
+	// Scopes returns what a reservation at that time counts for; nil: nothing.
+	Scopes func(ctx context.Context, at time.Time) ([]Scope, error)
+	Now    func() time.Time // when reservations are made
 
 	history []transcript.Message
 	known   bool // history is what the store holds
@@ -122,7 +123,10 @@ func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Re
 	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: j.Now()}
 	c := Charge{Session: j.Session, Turn: j.Turn, Request: &a}
 	if j.Scopes != nil {
-		c.Scopes = j.Scopes()
+		var err error
+		if c.Scopes, err = j.Scopes(ctx, r.At); err != nil {
+			return r, err
+		}
 	}
 	return r, j.Store.Reserve(ctx, j.Fence, c, r)
 }

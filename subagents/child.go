@@ -203,13 +203,14 @@ func (m *turnNode) openTurn(ctx context.Context, child sessions.Session, j job) 
 }
 
 // scopes returns what the member's calls count for.
-func (m *turnNode) scopes() []sessions.Scope {
-	var all []sessions.Scope
+func (m *turnNode) scopes(ctx context.Context, at time.Time) (all []sessions.Scope, err error) {
 	if m.tree.root.Scopes != nil {
-		all = m.tree.root.Scopes()
+		if all, err = m.tree.root.Scopes(ctx, at); err != nil {
+			return nil, err
+		}
 	}
 	for _, l := range m.rights.Caps {
 		all = append(all, l.scope())
 	}
-	return all
+	return all, nil
 }

@@ -260,7 +260,7 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	r.seat.place <- struct{}{}
 	return runner.Tree(subagents.Root{
 		Turn: r.turn, Key: r.mailbox.Key, Fence: r.mailbox.Fence(), Workspace: r.space, Tools: r.set,
-		Scopes: func() []sessions.Scope { return r.scope }, Slot: r.seat, Observe: r.observe, Plan: r.plan, Gate: r.turnGate,
+		Scopes: func(context.Context, time.Time) ([]sessions.Scope, error) { return r.scope, nil }, Slot: r.seat, Observe: r.observe, Plan: r.plan, Gate: r.turnGate,
 	})
 }
 
@@ -273,7 +273,7 @@ func (r *fixture) run(ctx context.Context, store subagents.Store) (agent.Outcome
 	loop := r.loop()
 	loop.Journal = &rootJournal{sessions.Journal{
 		Store: store, Fence: r.mailbox.Fence(), Turn: r.turn.ID, Session: r.turn.Session, Now: time.Now,
-		Scopes: func() []sessions.Scope { return r.scope },
+		Scopes: func(context.Context, time.Time) ([]sessions.Scope, error) { return r.scope, nil },
 	}}
 	return loop.Run(ctx, agent.Turn{
 		ID: r.turn.ID, Session: r.turn.Session, Key: r.mailbox.Key, Purpose: costs.RootTurn, Channel: "tg", Workspace: r.space,

@@ -133,13 +133,14 @@ type Root struct {
 	Key       sessionkeys.Key
 	Fence     sessions.Fence
 	Workspace string
-	Dir       string                  // where the commands of the turn begin, and of those below it
-	Env       []string                // of the commands of the turn, and of those below it
-	Tools     *tools.Set              // all that the turn has
-	Plan      bool                    // it is in plan mode, and so are those below
-	Gate      tools.Gate              // of the turn and of those below; nil: that of Settings.Loop
-	Scopes    func() []sessions.Scope // what the turn is counted for; its children too
-	Slot      Slot
+	Dir       string     // where the commands of the turn begin, and of those below it
+	Env       []string   // of the commands of the turn, and of those below it
+	Tools     *tools.Set // all that the turn has
+	Plan      bool       // it is in plan mode, and so are those below
+	Gate      tools.Gate // of the turn and of those below; nil: that of Settings.Loop
+	// Scopes returns what a reservation of the turn, or of its children, counts for.
+	Scopes func(ctx context.Context, at time.Time) ([]sessions.Scope, error)
+	Slot   Slot
 	// Settings are those of the turn, with defaults filled in; nil: those of Options.
 	Settings *Settings
 

@@ -14,8 +14,9 @@ func approvalsCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approvals",
 		Short: "Look at what agents ask permission for, and decide about it",
-		Long: `Some calls of tools need somebody's permission. People give it in the chat, with the
-code of the question; these commands do so from outside, also where nobody in the chat may.`,
+		Long: `Some calls of tools need somebody's permission, and so does a higher budget where
+budgets.pause offers one. People give it in the chat, with the code of the question; these
+commands do so from outside, also where nobody in the chat may.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -42,7 +43,7 @@ func listApprovalsCommand(p program) *cobra.Command {
 	var all bool
 	c := adminCommand(p, &cobra.Command{
 		Use:   "ls",
-		Short: "List the calls that wait for permission, oldest first",
+		Short: "List what waits for permission, and the budgets that are raised, oldest first",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		page, err := ask.Approvals(ctx)
 		if err != nil {
@@ -50,7 +51,7 @@ func listApprovalsCommand(p program) *cobra.Command {
 		}
 		listed := []admin.Approval{}
 		for _, a := range page.Approvals {
-			if all || a.State == admin.AwaitsApproval {
+			if all || a.State == admin.AwaitsApproval || a.Raise != nil && a.Raise.Holds {
 				listed = append(listed, a)
 			}
 		}
@@ -62,9 +63,9 @@ func listApprovalsCommand(p program) *cobra.Command {
 			_, err := fmt.Fprintln(o.out, "Nothing waits for permission.")
 			return err //nolint:wrapcheck // the caller says what failed
 		}
-		t := newTable("CODE", "ID", "STATE", "TOOL", "ASKED", "EXPIRES", "BY", "CONVERSATION")
+		t := newTable("CODE", "ID", "STATE", "WHAT", "ASKED", "EXPIRES", "BY", "CONVERSATION")
 		for _, a := range listed {
-			t.add(sanitize(a.Code), sanitize(a.ID), string(a.State), sanitize(a.Tool), formatTime(a.At), formatTime(a.Expires), sanitize(a.By), sanitize(a.Key))
+			t.add(sanitize(a.Code), sanitize(a.ID), string(a.State), sanitize(describeAsked(a)), formatTime(a.At), formatTime(a.Expires), sanitize(a.By), sanitize(a.Key))
 		}
 		return t.print(o.out)
 	})
@@ -91,8 +92,8 @@ func showApprovalCommand(p program) *cobra.Command {
 		if d.By != "" {
 			state += " by " + d.By
 		}
-		_, err = fmt.Fprintf(o.out, "request       %s (code %s)\nstate         %s\ntool          %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n\n%s\n",
-			sanitize(d.ID), sanitize(d.Code), sanitize(state), sanitize(d.Tool), sanitize(d.Key), formatTime(d.At), sanitize(d.Asker), formatTime(d.Expires), sanitizeLines(d.Text))
+		_, err = fmt.Fprintf(o.out, "request       %s (code %s)\nstate         %s\nasks for      %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n\n%s\n",
+			sanitize(d.ID), sanitize(d.Code), sanitize(state), sanitize(describeAsked(d.Approval)), sanitize(d.Key), formatTime(d.At), sanitize(d.Asker), formatTime(d.Expires), sanitizeLines(d.Text))
 		return err //nolint:wrapcheck // the caller says what failed
 	})
 }
@@ -120,9 +121,25 @@ func decideCommand(p program, yes bool, use, short string) *cobra.Command {
 		if yes {
 			done = "permitted"
 		}
+		if a.Raise != nil {
+			_, err = fmt.Fprintf(o.out, "%s what %s asked for: %s\n", done, sanitize(a.Code), sanitize(describeAsked(a)))
+			return err //nolint:wrapcheck // the caller says what failed
+		}
 		_, err = fmt.Fprintf(o.out, "%s the call of %s that %s asked about\n", done, sanitize(a.Tool), sanitize(a.Code))
 		return err //nolint:wrapcheck // the caller says what failed
 	})
+}
+
+// describeAsked names what is asked for: a tool, or a higher budget with its end.
+func describeAsked(a admin.Approval) string {
+	r := a.Raise
+	switch {
+	case r == nil:
+		return a.Tool
+	case r.Until.IsZero():
+		return fmt.Sprintf("%s more for %s, for %s", r.Amount.Display(), r.Budget, r.For)
+	}
+	return fmt.Sprintf("%s more for %s, until %s", r.Amount.Display(), r.Budget, formatTime(r.Until))
 }
 
 // sanitizeLines is sanitize for text of several lines.

@@ -60,6 +60,8 @@ type Options struct {
 	Store    Store
 	Log      Log
 	Intake   Intake
+	// Raised returns by how much a budget is higher at a time; nil: none ever is.
+	Raised   func(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, error)
 	People   *people.Book
 	Accounts func() map[string]Account // as configured at present, by channel instance
 	// Ready reports whether the gateway takes part in the work, and what each

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/intake"
 	"parley/gateway/messages"
@@ -18,14 +19,15 @@ import (
 	"parley/sessions"
 )
 
-// Approval describes a call of a tool that needs permission. [ApprovalDetail] also has the text
-// of what would run.
+// Approval describes a call of a tool, or a higher budget, that needs permission. [ApprovalDetail]
+// also has the text of what would run, or of which budget it is.
 type Approval struct {
 	ID      string                `json:"id"`
 	Code    string                `json:"code"` // by which people name it in their chat
 	State   ApprovalState         `json:"state"`
-	Tool    string                `json:"tool"`
-	Key     string                `json:"key"` // of its conversation
+	Tool    string                `json:"tool"`            // empty: it is a higher budget
+	Raise   *BudgetRaise          `json:"raise,omitempty"` // null: it is a call
+	Key     string                `json:"key"`             // of its conversation
 	Session sessionkeys.SessionID `json:"session"`
 	Channel string                `json:"channel"`
 	Asker   string                `json:"asker"` // whose turn it was: the network's stable id
@@ -36,6 +38,16 @@ type Approval struct {
 	// Queued, in the answer to a decision: it is stored, and carried out when the turn that runs
 	// in the conversation has ended.
 	Queued bool `json:"queued,omitempty"`
+}
+
+// BudgetRaise is a higher budget.
+type BudgetRaise struct {
+	Budget string        `json:"budget"` // its key in the configuration
+	Scope  string        `json:"scope"`  // whose: a session, a person, a group, a channel; empty: everybody's
+	Amount costs.Amount  `json:"amount"`
+	For    time.Duration `json:"for"`            // from the decision on
+	Until  time.Time     `json:"until,omitzero"` // zero: not permitted
+	Holds  bool          `json:"holds"`
 }
 
 // ApprovalState describes how far a request for permission is.
@@ -88,6 +100,9 @@ func (s *Server) describeApproval(ctx context.Context, a approvals.Request) (App
 	}
 	if a.IsExpired(s.o.Now()) {
 		d.State = ApprovalExpired
+	}
+	if r := a.Raise; r != nil {
+		d.Raise = &BudgetRaise{Budget: r.Name, Scope: r.ID, Amount: r.Amount, For: r.For, Until: r.Until, Holds: a.Holds(s.o.Now())}
 	}
 	if !a.DecidedAt.IsZero() {
 		d.By = a.By.String()

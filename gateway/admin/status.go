@@ -109,8 +109,8 @@ type Spend struct {
 
 // Budget is a limit that holds for everybody together.
 type Budget struct {
-	Name  string `json:"name"` // its path in the configuration
-	Limit USD    `json:"limit_usd"`
+	Name  string `json:"name"`      // its path in the configuration
+	Limit USD    `json:"limit_usd"` // with what it is raised by at present
 	Spent USD    `json:"spent_usd"` // settled and held
 
 	Scope sessions.Scope `json:"-"`
@@ -179,6 +179,15 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 	for _, limit := range s.o.Budgets() {
 		if limit.Scope.Limit == 0 {
 			continue
+		}
+		if s.o.Raised != nil {
+			more, err := s.o.Raised(ctx, limit.Scope, st.Now)
+			if err != nil {
+				return err
+			}
+			if limit.Scope.Limit, err = limit.Scope.Limit.Add(more); err != nil {
+				return fmt.Errorf("add up the budget %s: %w", limit.Name, err)
+			}
 		}
 		limit.Limit = USD(limit.Scope.Limit)
 		settled, held, err := s.o.Store.Spent(ctx, limit.Scope, st.Now)

@@ -1,5 +1,5 @@
-// Package approvals keeps the calls of tools that wait until a person permits them: each as a
-// record, with what was asked, until when, and who decided how.
+// Package approvals keeps what waits until a person permits it: calls of tools, and higher budgets.
+// Each is a record, with what was asked, until when, and who decided how.
 //
 // A turn that comes to such a call ends with the question, and the conversation goes on. The
 // decision opens a turn of its own, which begins with that very call; see
@@ -25,9 +25,12 @@ import (
 	"parley/transcript"
 )
 
-// recordKind is the kind of a request's record; its key is the mailbox's token and the
-// request's id.
-const recordKind = "approval"
+// Kinds of a request's record: of a call, and of a higher budget, which every reservation looks
+// for. Its key is the mailbox's token and the request's id.
+const (
+	recordKind = "approval"
+	raiseKind  = "raise"
+)
 
 // How long a question stands, and how long its record is kept after that, so that a late
 // answer learns why it is too late.
@@ -118,7 +121,7 @@ func (p Person) LogID() string {
 	return p.ID
 }
 
-// Request is one call that waits for a person.
+// Request is one call, or one higher budget, that waits for a person.
 type Request struct {
 	ID      string                `json:"id"`   // 128 random bits
 	Code    string                `json:"code"` // by which people name it in their conversation
@@ -135,6 +138,8 @@ type Request struct {
 	Dir    string              `json:"dir,omitempty"`   // in which folder of the workspace
 	Env    []string            `json:"env,omitempty"`   // name=value
 	Digest string              `json:"digest"`
+	// Raise is the higher budget that is asked for, in the place of a call; nil: a call is.
+	Raise *Raise `json:"raise,omitempty"`
 
 	At      time.Time `json:"at"`
 	Expires time.Time `json:"expires"`
@@ -201,6 +206,9 @@ func (r Request) Decide(p Person, yes bool, turn string, now time.Time) Request 
 	r.State, r.By, r.DecidedAt, r.DecidedIn = Denied, p, now.UTC(), turn
 	if yes {
 		r.State = Approved
+		if r.Raise != nil {
+			r.Raise = r.Raise.from(now)
+		}
 	}
 	return r
 }
@@ -224,6 +232,9 @@ func (r Request) IsDecidedOutside() bool {
 // Record returns the request as it is written over what was read of it.
 func (r Request) Record(now time.Time) (sessions.Record, error) {
 	id := sessions.RecordID{Kind: recordKind, Key: r.Token + "/" + r.ID}
+	if r.Raise != nil {
+		id.Kind = raiseKind
+	}
 	rec, err := records.New(id, r.revision, r, now)
 	if err != nil {
 		return rec, err //nolint:wrapcheck // it says which
@@ -248,16 +259,32 @@ func (r Request) Write(ctx context.Context, s Store, now time.Time) (Request, er
 // List returns the requests of a mailbox, of all when token is empty, as they are kept at
 // now. What cannot be read is passed over, and in the error.
 func List(ctx context.Context, s Reader, token string, now time.Time) ([]Request, error) {
+	calls, err := list(ctx, s, recordKind, token, now)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return nil, err
+	}
+	raises, failed := list(ctx, s, raiseKind, token, now)
+	if failed != nil && !errors.Is(failed, records.ErrUnreadable) {
+		return nil, failed
+	}
+	return append(calls, raises...), errors.Join(err, failed)
+}
+
+func list(ctx context.Context, s Reader, kind, token string, now time.Time) ([]Request, error) {
 	prefix := token
 	if token != "" {
 		prefix += "/"
 	}
 	var all []Request
 	var broken []error
-	err := s.Records(ctx, recordKind, prefix, now, func(rec sessions.Record) bool {
+	err := s.Records(ctx, kind, prefix, now, func(rec sessions.Record) bool {
 		of, _, _ := strings.Cut(rec.ID.Key, "/")
 		r := Request{Token: of, revision: rec.Revision}
-		if err := json.Unmarshal(rec.Body, &r); err != nil {
+		err := json.Unmarshal(rec.Body, &r)
+		if err == nil && (r.Raise != nil) != (kind == raiseKind) {
+			err = fmt.Errorf("it is none of kind %s", kind)
+		}
+		if err != nil {
 			broken = append(broken, fmt.Errorf("the request for permission %s: %w: %w", rec.ID.Key, records.ErrUnreadable, err))
 			return true
 		}

@@ -143,8 +143,12 @@ func (r Request) Description(at sessionkeys.Address, typed Typed) string {
 	if r.Asker.Name != "" {
 		asker = quote(r.Asker.Name) + ", " + asker
 	}
-	return fmt.Sprintf("**%s** May I use %s? Asked by %s, %s.\n\n%s\n\n%s%s The question stands until %s.",
-		r.Code, r.Call.Name, asker, where, r.frame(), r.conditions(), r.commands(typed), r.Expires.UTC().Format("15:04:05 UTC on 2 January"))
+	may := "use " + r.Call.Name
+	if r.Raise != nil {
+		may = "spend more"
+	}
+	return fmt.Sprintf("**%s** May I %s? Asked by %s, %s.\n\n%s\n\n%s%s The question stands until %s.",
+		r.Code, may, asker, where, r.frame(), r.conditions(), r.commands(typed), r.Expires.UTC().Format("15:04:05 UTC on 2 January"))
 }
 
 // frame returns what would run as a block of code, which nothing in it ends.
@@ -172,6 +176,9 @@ func (r Request) conditions() string {
 }
 
 func (r Request) commands(typed Typed) string {
+	if r.Raise != nil {
+		return fmt.Sprintf("%s raises that budget %s, %s leaves it as it is.", typed("approve "+r.Code), r.offer(), typed("deny "+r.Code))
+	}
 	return fmt.Sprintf("%s permits it once, %s refuses it.", typed("approve "+r.Code), typed("deny "+r.Code))
 }
 
@@ -232,6 +239,9 @@ func visible(text string) string {
 
 // Choices returns the buttons under the question.
 func (r Request) Choices() []sessions.Choice {
+	if r.Raise != nil {
+		return []sessions.Choice{{Label: "Raise it " + r.offer(), Says: "/approve " + r.Code}, {Label: "Leave it", Says: "/deny " + r.Code}}
+	}
 	return []sessions.Choice{{Label: "Permit once", Says: "/approve " + r.Code}, {Label: "Refuse", Says: "/deny " + r.Code}}
 }
 
@@ -253,6 +263,9 @@ func (r Request) Waiting() string {
 
 // Opening is what the model reads before the call that was decided on.
 func (r Request) Opening() string {
+	if r.Raise != nil {
+		return fmt.Sprintf("(%s has permitted to spend %s more. Go on where you stopped.)", r.By, r.Raise.Amount.Display())
+	}
 	if r.State == Denied {
 		return fmt.Sprintf("(%s has refused the call of %s that waited for permission.)", r.By, r.Call.Name)
 	}
@@ -261,10 +274,49 @@ func (r Request) Opening() string {
 
 // Done returns what somebody reads who has decided about r in another chat.
 func (r Request) Done() string {
+	switch {
+	case r.Raise != nil && r.State == Denied:
+		return fmt.Sprintf("Refused: the budget that %s asked about stays as it is.", r.Code)
+	case r.Raise != nil:
+		return fmt.Sprintf("Raised: the budget that %s asked about, by %s until %s. The work goes on in the chat where it was asked.",
+			r.Code, r.Raise.Amount.Display(), r.Raise.Until.UTC().Format("15:04:05 UTC on 2 January"))
+	}
 	if r.State == Denied {
 		return fmt.Sprintf("Refused: the call of %s that %s asked about does not run.", r.Call.Name, r.Code)
 	}
 	return fmt.Sprintf("Permitted, once: the call of %s that %s asked about. Its result goes to the chat where it was asked.", r.Call.Name, r.Code)
+}
+
+// Left returns what people read where a higher budget was asked for and refused.
+func (r Request) Left() string {
+	return fmt.Sprintf("%s has refused a higher budget, so I leave it there.", r.By)
+}
+
+// AskerLeft returns what somebody reads who decides about r when its asker may not be answered any
+// more.
+func (r Request) AskerLeft() string {
+	return fmt.Sprintf("%s may not speak to me any more, so %s.", r.Asker, r.undone(false))
+}
+
+// about names what was asked.
+func (r Request) about() string {
+	if r.Raise != nil {
+		return fmt.Sprintf("the higher budget that %s asked for", r.Code)
+	}
+	return fmt.Sprintf("the call of %s that %s asked about", r.Call.Name, r.Code)
+}
+
+// undone says that nothing comes of r, or came of it.
+func (r Request) undone(past bool) string {
+	switch {
+	case r.Raise != nil && past:
+		return "nothing was raised"
+	case r.Raise != nil:
+		return "nothing is raised"
+	case past:
+		return "it did not run"
+	}
+	return r.about() + " does not run"
 }
 
 // NotRun returns what people are told when the call does not run though it was permitted.
@@ -275,10 +327,12 @@ func (r Request) NotRun(why string) string {
 // TooLate returns what somebody reads who decides, in a conversation with that session, on a
 // request about which there is nothing to be decided any more; "" when there is.
 func (r Request) TooLate(session sessionkeys.SessionID, now time.Time) string {
-	about := fmt.Sprintf("the call of %s that %s asked about", r.Call.Name, r.Code)
+	about := r.about()
 	switch {
 	case r.State == Pending && r.IsExpired(now):
-		return fmt.Sprintf("Too late: the time to decide about %s is over, so it did not run.", about)
+		return fmt.Sprintf("Too late: the time to decide about %s is over, so %s.", about, r.undone(true))
+	case r.Session != session && r.Raise != nil:
+		return fmt.Sprintf("The conversation of %s has ended, so nothing is raised.", about)
 	case r.Session != session:
 		return fmt.Sprintf("The conversation of %s has ended, so it does not run.", about)
 	case r.State == Pending || r.IsDecidedOutside():
@@ -286,7 +340,7 @@ func (r Request) TooLate(session sessionkeys.SessionID, now time.Time) string {
 	case r.State == Denied:
 		return fmt.Sprintf("%s has refused %s already.", r.By, about)
 	case r.State == Withdrawn:
-		return fmt.Sprintf("%s has said stop since, so %s does not run.", r.By, about)
+		return fmt.Sprintf("%s has said stop since, so %s.", r.By, r.undone(false))
 	}
 	return fmt.Sprintf("%s has permitted %s already.", r.By, about)
 }

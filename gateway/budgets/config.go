@@ -30,6 +30,8 @@ type Config struct {
 	// GlobalPerDay and GlobalPerMonth are for everything. Defaults 50 and none.
 	GlobalPerDay   string `yaml:"global_per_day"`
 	GlobalPerMonth string `yaml:"global_per_month"`
+	// Pause has approvers asked at the end of a budget, in the place of a refusal.
+	Pause PauseConfig `yaml:"pause"`
 }
 
 // None switches a budget off.
@@ -43,6 +45,7 @@ func (c Config) Defaults() Config {
 	c.GroupPerDay = cmp.Or(c.GroupPerDay, "10")
 	c.GlobalPerDay = cmp.Or(c.GlobalPerDay, "50")
 	c.GlobalPerMonth = cmp.Or(c.GlobalPerMonth, None)
+	c.Pause = c.Pause.defaults()
 	return c
 }
 
@@ -83,6 +86,7 @@ func (c Config) Limits() (l Limits, err error) {
 		ps.Check(f.key, err)
 		*f.into(&l) = a
 	}
+	l.Pause = c.pause(&ps)
 	return l, ps.Err()
 }
 

@@ -28,6 +28,7 @@ type Limits struct {
 	Person, Group    costs.Amount // a day
 	Day, Month       costs.Amount // everything
 	ChannelsByTheDay map[string]costs.Amount
+	Pause            Pause // at which of them an approver is asked
 }
 
 // HasAny reports whether there is a limit at all. Then a model without a price cannot

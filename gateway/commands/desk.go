@@ -59,6 +59,8 @@ type Handler struct {
 	Accounts map[string]Account
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
+	// Raised returns by how much a scope's budget is higher at a time; nil: none ever is.
+	Raised func(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, error)
 }
 
 // helpText returns the answer to /help.

@@ -31,6 +31,15 @@ func (d *Handler) RemainingBudget(ctx context.Context, by messages.Caller, s ses
 		if e.scope.Limit == 0 {
 			continue
 		}
+		if d.Raised != nil {
+			more, err := d.Raised(ctx, e.scope, d.Now())
+			if err != nil {
+				return "", fmt.Errorf("look whether a budget is raised: %w", err)
+			}
+			if e.scope.Limit, err = e.scope.Limit.Add(more); err != nil {
+				return "", fmt.Errorf("add up a budget: %w", err)
+			}
+		}
 		settled, held, err := d.Store.Spent(ctx, e.scope, d.Now())
 		if err != nil {
 			return "", err

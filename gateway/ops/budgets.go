@@ -18,6 +18,8 @@ type Budget struct {
 	Name   string       // BudgetAll, or the channel's
 	Window string       // day or month, in UTC
 	Limit  costs.Amount // 0: none was configured
+	// Raised returns by how much it is higher for a while; nil: it never is.
+	Raised func(ctx context.Context, at time.Time) (costs.Amount, error)
 	// Spent returns what was settled in the window of at.
 	Spent func(ctx context.Context, at time.Time) (costs.Amount, error)
 }
@@ -28,7 +30,7 @@ func (s *Shared) collectBudgets(ctx context.Context, now time.Time) (ms []promet
 	}
 	for _, b := range s.Budgets() {
 		if b.Limit > 0 {
-			ms = append(ms, constGauge(s.descs.limit, b.Limit.Dollars(), b.Scope, b.Name, b.Window))
+			ms = append(ms, s.collectLimit(ctx, now, b)...)
 		}
 		spent, err := b.Spent(ctx, now)
 		if err != nil {
@@ -38,4 +40,19 @@ func (s *Shared) collectBudgets(ctx context.Context, now time.Time) (ms []promet
 		ms = append(ms, constGauge(s.descs.spent, spent.Dollars(), b.Scope, b.Name, b.Window))
 	}
 	return ms
+}
+
+// collectLimit returns what a budget is at present.
+func (s *Shared) collectLimit(ctx context.Context, now time.Time, b Budget) []prometheus.Metric {
+	limit := b.Limit
+	if b.Raised != nil {
+		more, err := b.Raised(ctx, now)
+		if err == nil {
+			limit, err = limit.Add(more)
+		}
+		if err != nil {
+			return missingMetrics(err, s.descs.limit)
+		}
+	}
+	return []prometheus.Metric{constGauge(s.descs.limit, limit.Dollars(), b.Scope, b.Name, b.Window)}
 }

@@ -32,6 +32,7 @@ import (
 	"parley/agent/prompt"
 	"parley/costs"
 	"parley/gateway/approvals"
+	"parley/gateway/budgets"
 	"parley/gateway/goals"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -95,6 +96,7 @@ type Setup struct {
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
 	Guests    map[string][]string `json:"guests,omitempty"`    // for whom tools only read, by channel instance
+	Pause     budgets.Pause       `json:"pause,omitzero"`      // which budgets could be raised
 
 	Jobs map[string]Job `json:"jobs,omitempty"` // the one whose run it is; none: people's
 }

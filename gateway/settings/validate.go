@@ -54,6 +54,9 @@ func (c Config) Validate() error {
 	ps.Check("prices.ceiling", err)
 	ps.Check("limits", c.Limits.Validate())
 	ps.Check("budgets", c.Budgets.Validate())
+	if len(c.Budgets.Pause.RaiseBy) > 0 && !c.hasApprovers() {
+		ps.Add("budgets.pause.raise_by", "nobody could be asked: access.approvers of no account lists anybody")
+	}
 	ps.Check("context", c.Context.Validate())
 	ps.Check("goals", c.Goals.Validate())
 	ps.Check("approvals", c.Approvals.Validate())
@@ -94,4 +97,9 @@ func Overlap(a, b string) bool { return IsBelow(a, b) || IsBelow(b, a) }
 func IsBelow(dir, path string) bool {
 	return filepath.IsAbs(dir) && filepath.IsAbs(path) &&
 		(path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/"))
+}
+
+// hasApprovers reports whether any account has somebody who may decide.
+func (c Config) hasApprovers() bool {
+	return slices.ContainsFunc(c.Accounts(), func(a Account) bool { return len(a.Access.Approvers) > 0 })
 }

@@ -57,7 +57,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		Nested: j.resumed || j.tree != nil && j.tree.HasChildren(),
 	}
 	text, replyTo := approvals.Quotation(o.Beside)+o.Text, j.t.ReplyTo
-	if o.BudgetError() != nil && o.Steps == 0 { // nothing but the refusal is said
+	if o.BudgetError() != nil && o.Steps == 0 && o.Finish != transcript.Waiting { // nothing but the refusal is said
 		replyTo = channels.PrivateReplyTo(replyTo)
 	}
 	if !o.Silent {
@@ -88,7 +88,11 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	faultpoint.HitOn("worker.finish.after", o.Text)
 	j.after, j.released = m, released
 	if r := j.asked; r != nil && o.Finish == transcript.Waiting {
-		j.a.w.Logger.Info("permission asked", "session", r.Session, "turn", r.Turn, "tool", r.Call.Name, "asker", r.Asker.ID, "request", r.ID, "expires", r.Expires)
+		about := []any{"session", r.Session, "turn", r.Turn, "tool", r.Call.Name, "asker", r.Asker.ID, "request", r.ID, "expires", r.Expires}
+		if r.Raise != nil {
+			about = append(about, "budget", r.Raise.Name, "amount_usd", r.Raise.Amount)
+		}
+		j.a.w.Logger.Info("permission asked", about...)
 	}
 	if ms, ok := j.History(); ok {
 		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, ms)

@@ -84,27 +84,38 @@ func (a *owner) skip(seq uint64) (bool, error) {
 // answer ends c, whose first message stands at seq in the log, with one reply
 // to msg.
 func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
-	c.At = a.w.Now()
-	if d := msg.Decision; d != nil && !d.Operator { // who decided elsewhere reads it there
-		msg.Address, msg.MessageID = d.From, ""
-	}
-	if d := msg.Decision; d != nil && d.Operator { // whose program sees what became of it, and the chat did not ask
+	switch d := msg.Decision; {
+	case d == nil:
+		c.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Note, text)}
+	case d.Operator: // whose program sees what became of it, and the chat did not ask
 		a.w.Logger.Warn("operator's decision not carried out", "session", a.m.Session, "request", d.Request, "reason", text)
-	} else {
-		c.Replies = []sessions.Outgoing{{
-			ID: messages.ID{Kind: messages.Note, About: a.turnID(seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
-			To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: c.At, MaybeDuplicate: seq <= a.w.AmbiguousThrough,
-		}}
+	default: // who decided elsewhere reads it there
+		msg.Address, msg.MessageID = d.From, ""
+		c.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Note, text)}
 	}
+	return a.commitAnswer(c, msg.Channel)
+}
+
+// reply returns what is said where msg stands, about the message at seq.
+func (a *owner) reply(seq uint64, msg channels.Message, kind messages.IDKind, text string) sessions.Outgoing {
+	return sessions.Outgoing{
+		ID: messages.ID{Kind: kind, About: a.turnID(seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
+		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: a.w.Now(), MaybeDuplicate: seq <= a.w.AmbiguousThrough,
+	}
+}
+
+// commitAnswer ends c with its replies, of which the channel's delivery is told.
+func (a *actor) commitAnswer(c sessions.Command, channel string) (bool, error) {
+	c.At = a.w.Now()
 	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)
 	if err != nil {
 		return false, fmt.Errorf("answer a command: %w", err)
 	}
 	a.didWork = true
 	if !done {
-		a.w.Observer.CountDuplicate(msg.Channel, "message_id")
+		a.w.Observer.CountDuplicate(channel, "message_id")
 	} else {
-		a.w.signalOutbox(msg.Channel)
+		a.w.signalOutbox(channel)
 	}
 	return a.release()
 }

@@ -93,7 +93,7 @@ func TestAnOperatorPermitsNothingToWhoWasShutOut(t *testing.T) {
 		inFakeTime(t, func(t *testing.T, r *fixture) {
 			left := false
 			r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}, func(s *worker.Settings) {
-				s.Authorize = func(_ context.Context, m channels.Message, _ ...string) (policy.Verdict, error) {
+				s.Authorize = func(context.Context, channels.Message, ...string) (policy.Verdict, error) {
 					return policy.Verdict{Allowed: !left, Reason: "not_allowed"}, nil
 				}
 			}))

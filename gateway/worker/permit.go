@@ -22,7 +22,6 @@ const (
 	noRequestText    = "Under the code %s nothing waits that you may decide about." // whether or not there is something
 	chatClosedText   = "I cannot write any more to the chat where that was asked, so nothing runs."
 	stoppedThereText = "Somebody has said stop in the chat where that was asked, before I took up what you decided. So nothing runs."
-	askerLeftText    = "%s may not speak to me any more, so the call of %s that %s asked about does not run."
 )
 
 // permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
@@ -53,7 +52,7 @@ func (j *journal) permitGate(otherwise tools.Gate) tools.Gate {
 
 // isDecided reports whether c is the call that the decision is about which opened the turn.
 func (j *journal) isDecided(c tools.Call) bool {
-	return j.decided != nil && j.decided.Permitted().ID == c.ID && c.Step == 0
+	return j.decided != nil && j.decided.Raise == nil && j.decided.Permitted().ID == c.ID && c.Step == 0
 }
 
 // judgeCall says what becomes of a call that was decided on, or that a person must be asked
@@ -120,19 +119,12 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	case !some:
 		return tools.Verdict{Decision: tools.Deny, Reason: "it needs a person's permission, and nobody may give it"}, nil
 	}
-	now := a.w.Now()
-	all, err := approvals.List(ctx, a.w.Store, "", now)
-	if err = a.passUnreadable(err); err != nil {
+	r, err := j.newRequest(ctx, opener.Sender)
+	if err != nil {
 		return tools.Verdict{}, err
 	}
-	r := a.w.NewRequest(j.t.ID, now, a.settings.Approvals.Timeout).WithOwnCode(all)
-	r.Token, r.Session, r.Turn, r.Channel, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.ReplyTo
-	r.Asker = approvals.Person{ID: j.t.Sender, Alias: opener.Sender.Alias, Name: opener.Sender.Name}
 	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
 	r.Shown, r.Where, r.Dir, r.Env, r.Digest = p.Text, p.Where, c.Dir, c.Env, digest
-	if j.decidedHere, err = a.hasApprover(ctx, j.t.Channel, j.t.From, opener.Sender); err != nil {
-		return tools.Verdict{}, err
-	}
 	j.asked = &r
 	why := ""
 	if reasoner, ok := t.(tools.Reasoner); ok {
@@ -140,6 +132,20 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	}
 	ag, _ := a.chosenAgent(ctx)
 	return tools.Verdict{Decision: tools.Pending, Reason: r.Waiting(), Ask: r.Question(why, ag.MaxCost, j.decidedHere, a.typed)}, nil
+}
+
+// newRequest makes a request of the turn of that person, which waits from now on.
+func (j *journal) newRequest(ctx context.Context, asker channels.Sender) (r approvals.Request, err error) {
+	a, now := j.a, j.a.w.Now()
+	all, err := approvals.List(ctx, a.w.Store, "", now)
+	if err = a.passUnreadable(err); err != nil {
+		return r, err
+	}
+	r = a.w.NewRequest(j.t.ID, now, a.settings.Approvals.Timeout).WithOwnCode(all)
+	r.Token, r.Session, r.Turn, r.Channel, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.ReplyTo
+	r.Asker = approvals.Person{ID: j.t.Sender, Alias: asker.Alias, Name: asker.Name}
+	j.decidedHere, err = a.hasApprover(ctx, j.t.Channel, j.t.From, asker)
+	return r, err
 }
 
 // decide carries out /approve and /deny: it writes the decision, and opens the turn that
@@ -178,12 +184,15 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		case err != nil:
 			return false, err
 		case left:
-			return a.answer(change, e.Seq, msg, fmt.Sprintf(askerLeftText, r.Asker, r.Call.Name, r.Code))
+			return a.answer(change, e.Seq, msg, r.AskerLeft())
 		}
 		if r.IsDecidedOutside() {
 			r.DecidedIn = id
 		} else {
 			r = r.Decide(by, yes, id, now)
+		}
+		if r.Raise != nil && r.State == approvals.Denied {
+			return a.leaveBudget(change, e.Seq, msg, r)
 		}
 		if r, err = r.Write(a.ctx, a.w.Store, now); errors.Is(err, sessions.ErrChanged) {
 			return a.takeNext() // and see what became of it
@@ -191,9 +200,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		if err != nil {
 			return false, err //nolint:wrapcheck // it says which
 		}
-		a.w.Logger.Info("permission decided", "session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By.LogID(), "request", r.ID)
-		a.w.Observer.ApprovalDecided(string(r.State))
-		a.signalDecided(r)
+		a.noteDecided(r)
 		faultpoint.Hit("worker.decided")
 	}
 	if err := a.tellDecider(e, msg, r); err != nil {
@@ -208,6 +215,17 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 		return a.takeNext()
 	}
 	return a.openDecided(e, msg, r)
+}
+
+// noteDecided logs, counts and signals that r is decided.
+func (a *owner) noteDecided(r approvals.Request) {
+	about := []any{"session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By.LogID(), "request", r.ID}
+	if r.Raise != nil {
+		about = append(about, "budget", r.Raise.Name, "amount_usd", r.Raise.Amount, "until", r.Raise.Until)
+	}
+	a.w.Logger.Info("permission decided", about...)
+	a.w.Observer.ApprovalDecided(string(r.State))
+	a.signalDecided(r)
 }
 
 // decider returns who decides by msg, and whether they may.
@@ -307,7 +325,7 @@ func senderOf(p approvals.Person) channels.Sender {
 
 // permitted returns the call with which the turn begins; nil: with a model call.
 func (j *journal) permitted() *transcript.ToolCall {
-	if j.decided == nil {
+	if j.decided == nil || j.decided.Raise != nil {
 		return nil
 	}
 	return j.decided.Permitted()

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"parley/costs"
 	"parley/gateway/budgets"
@@ -11,7 +12,7 @@ import (
 
 // scopes returns what the turn is counted for besides its session's tree, with what each
 // may spend. What its sub-agents spend counts there too.
-func (j *journal) scopes() []sessions.Scope {
+func (j *journal) scopes(ctx context.Context, at time.Time) ([]sessions.Scope, error) {
 	l := j.a.settings.Limits
 	all := l.Scopes(j.a.token, j.t)
 	if j.job != nil {
@@ -20,7 +21,7 @@ func (j *journal) scopes() []sessions.Scope {
 	if l.Turn == 0 && j.counted {
 		all = append(all, budgets.TurnScope(j.t.ID))
 	}
-	return all
+	return j.raise(ctx, all, at)
 }
 
 // Spent implements [agent.Journal].

@@ -154,8 +154,12 @@ func (q *titleCall) Reserve(ctx context.Context, e costs.Estimate, a transcript.
 		return r, err
 	}
 	faultpoint.Hit("worker.title.asking")
-	c := sessions.Charge{Session: q.t.Session, Turn: q.t.ID, Scopes: q.j.Scopes(), Request: &a}
-	err := q.w.Store.Reserve(ctx, q.fence, c, r)
+	c := sessions.Charge{Session: q.t.Session, Turn: q.t.ID, Request: &a}
+	var err error
+	if c.Scopes, err = q.j.Scopes(ctx, r.At); err != nil {
+		return r, err
+	}
+	err = q.w.Store.Reserve(ctx, q.fence, c, r)
 	if err == nil {
 		q.signal()
 	}

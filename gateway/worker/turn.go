@@ -86,7 +86,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Dir: dir, Env: ag.Env, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
-	loop.Gate = j.gate(loop.Gate, plan, looks)
+	loop.Gate, loop.Pause = j.gate(loop.Gate, plan, looks), j.asksForMore(loop.Why)
 	turn := agent.Turn{
 		ID: t.ID, Session: t.Session, Key: a.m.Key, Purpose: costs.RootTurn, Channel: t.Channel, Workspace: workspace, Dir: dir, Env: ag.Env,
 		Model: ag.Model, Fallbacks: ag.Fallbacks, Summariser: ag.Summariser, System: j.systemMessage(a.ctx, ag, plan), Tools: set,

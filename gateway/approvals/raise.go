@@ -1,0 +1,98 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/costs"
+	"parley/sessions"
+)
+
+// Raise is by how much, and how long, one scope may spend more than its budget. It holds for that
+// scope alone, in the day or month of the decision, and ends by itself.
+type Raise struct {
+	Kind   string        `json:"kind"` // of the scope
+	ID     string        `json:"id,omitempty"`
+	Window costs.Window  `json:"window,omitempty"`
+	Name   string        `json:"name"` // by which the operator knows the budget
+	Amount costs.Amount  `json:"amount"`
+	For    time.Duration `json:"for"`
+	Until  time.Time     `json:"until,omitzero"` // zero: it does not hold
+}
+
+// NewRaise returns what may be asked for: amount more for a scope, for so long.
+func NewRaise(s sessions.Scope, name string, amount costs.Amount, d time.Duration) *Raise {
+	return &Raise{Kind: s.Kind, ID: s.ID, Window: s.Window, Name: name, Amount: amount, For: d}
+}
+
+// from returns the raise as it holds from now on, and not beyond its day or month.
+func (r Raise) from(now time.Time) *Raise {
+	r.Until = now.Add(r.For).UTC()
+	if end := r.Window.Next(now); !end.IsZero() && end.Before(r.Until) {
+		r.Until = end
+	}
+	return &r
+}
+
+// IsOf reports whether r is of that scope.
+func (r Raise) IsOf(s sessions.Scope) bool {
+	return r.Kind == s.Kind && r.ID == s.ID && r.Window == s.Window
+}
+
+// Holds reports whether the budget that r asked for is higher at a time.
+func (r Request) Holds(at time.Time) bool {
+	return r.Raise != nil && r.State == Approved && at.Before(r.Raise.Until)
+}
+
+// Raises returns the requests by which some budget is higher at a time. What cannot be read is
+// passed over, and in the error.
+func Raises(ctx context.Context, s Reader, at time.Time) (holding []Request, err error) {
+	all, err := list(ctx, s, raiseKind, "", at)
+	for _, r := range all {
+		if r.Holds(at) {
+			holding = append(holding, r)
+		}
+	}
+	return holding, err
+}
+
+// More returns by how much raises, which hold, make a scope's budget higher: those of the operator,
+// and of people who may still decide, as entitled says.
+func More(raises []Request, s sessions.Scope, entitled func(Request) (bool, error)) (sum costs.Amount, err error) {
+	for _, r := range raises {
+		if !r.Raise.IsOf(s) {
+			continue
+		}
+		counts := r.By.Operator
+		if !counts {
+			if counts, err = entitled(r); err != nil {
+				return 0, err
+			}
+		}
+		if !counts {
+			continue
+		}
+		if sum, err = sum.Add(r.Raise.Amount); err != nil {
+			return 0, fmt.Errorf("add up what a budget is raised by: %w", err)
+		}
+	}
+	return sum, nil
+}
+
+// RaiseQuestion returns what people are asked at the end of a budget, in Markdown: why says which
+// one. The rest is as for Question.
+func (r Request) RaiseQuestion(why string, here bool, typed Typed) string {
+	text := fmt.Sprintf("%s **May I go on?** I need more money for that: %s.\n\n", Mark, why)
+	if here {
+		text += r.commands(typed)
+	} else {
+		text += r.elsewhere(typed)
+	}
+	return text + fmt.Sprintf(" The question stands for %s; without an answer I leave it there.", duration(r.Expires.Sub(r.At)))
+}
+
+// offer says what a permission of r raises.
+func (r Request) offer() string {
+	return fmt.Sprintf("by %s for %s", r.Raise.Amount.Display(), duration(r.Raise.For))
+}

@@ -1,0 +1,46 @@
+package approvals_test
+
+import (
+	"testing"
+	"time"
+
+	"parley/costs"
+	"parley/gateway/approvals"
+	"parley/sessions"
+)
+
+// A raise holds when it was permitted, from then until its time or the end of its day or month.
+func TestRaiseHolds(t *testing.T) {
+	t.Parallel()
+	ann := approvals.Person{ID: "1"}
+	lateInMay := time.Date(2026, 5, 31, 23, 30, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		window costs.Window
+		yes    bool
+		change func(*approvals.Request)
+		at     time.Time
+		want   bool
+	}{
+		"in its time":                 {costs.Always, true, nil, lateInMay.Add(59 * time.Minute), true},
+		"at its end":                  {costs.Always, true, nil, lateInMay.Add(time.Hour), false},
+		"in its day":                  {costs.Day, true, nil, lateInMay.Add(29 * time.Minute), true},
+		"on the next day":             {costs.Day, true, nil, lateInMay.Add(30 * time.Minute), false},
+		"in the next month":           {costs.Month, true, nil, lateInMay.Add(30 * time.Minute), false},
+		"refused":                     {costs.Always, false, nil, lateInMay, false},
+		"withdrawn, whatever it says": {costs.Always, true, func(r *approvals.Request) { r.State = approvals.Withdrawn }, lateInMay, false},
+		"a call":                      {costs.Always, true, func(r *approvals.Request) { r.Raise = nil }, lateInMay, false},
+	} {
+		asked := approvals.New(lateInMay, time.Hour)
+		asked.Raise = approvals.NewRaise(sessions.Scope{Kind: "session", ID: "s", Window: c.window}, "session", costs.USD, time.Hour)
+		r := asked.Decide(ann, c.yes, "t", lateInMay)
+		if c.change != nil {
+			c.change(&r)
+		}
+		if r.Holds(c.at) != c.want {
+			t.Errorf("%s: it holds: %v", name, !c.want)
+		}
+		if asked.Holds(lateInMay) {
+			t.Errorf("%s: what was asked holds", name)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/tools"
 	"parley/tools/mcp"
@@ -104,7 +105,7 @@ func TestServerOfAProgramThatDoesNotEnd(t *testing.T) {
 	w := newWalls(t)
 	before := mcptest.Descendants(t)
 	path := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 100000 &\necho ready >&2\nexec sleep 100000\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 100000 &\ntouch ready\nexec sleep 100000\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
 	p, err := programs.FindProgram(path, "")
@@ -112,8 +113,16 @@ func TestServerOfAProgramThatDoesNotEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, w, mcp.Server{Name: "test", Command: []string{path}, Program: p, Tools: []mcp.ToolConfig{{Name: "echo"}}})
-	for mcptest.Descendants(t) < before+4 { // launcher, helper, and two that sleep
-		runtime.Gosched()
+	for end := time.Now().Add(hang); ; runtime.Gosched() {
+		if _, err := os.Stat(filepath.Join(r.folder, "test", "ready")); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the program does not start\n%s", r.log)
+		}
+	}
+	if mcptest.Descendants(t) < before+3 { // a helper, and two that sleep
+		t.Error("the processes of the server are not counted")
 	}
 	r.stop()
 	if left := mcptest.Descendants(t) - before; left != 0 {

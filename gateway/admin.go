@@ -13,6 +13,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/intake"
 	"parley/gateway/settings"
+	"parley/sessions"
 )
 
 // AdminSocket returns the path of the operator's socket, or "" when there is none.
@@ -38,8 +39,21 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
 		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		StoreSize: opened.size, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
-		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, Jobs: g.jobs, RunJob: g.runJob,
+		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, Jobs: g.jobs, RunJob: g.runJob, Context: g.measureSession,
 	})
+}
+
+// measureSession returns how full the window of a session's model is.
+func (g *Gateway) measureSession(ctx context.Context, s sessions.Session) (*admin.Context, error) {
+	e := g.present()
+	if _, ok := e.agents[s.Key.Agent()]; !ok {
+		return nil, nil //nolint:nilnil // nobody answers there, which is no error
+	}
+	c, err := e.commands.SessionGauge(ctx, s)
+	if err != nil || c.Window == 0 {
+		return nil, err //nolint:wrapcheck // it says what was read
+	}
+	return &admin.Context{Tokens: c.Tokens, Window: c.Window, Percent: c.Percent}, nil
 }
 
 // totalBudgets returns the budgets that hold for everybody.

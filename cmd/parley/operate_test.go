@@ -149,12 +149,14 @@ SESSION-ID................  idle   TIME         2  COST  $0.00  main:4200000001:
 	_, rest, _ := strings.Cut(list, "\n")
 	id, _, _ := strings.Cut(rest, " ")
 	show := saidOf(t, "sessions", "show", id[:15], "-c", config)
-	show = regexp.MustCompile(`OPENED +TOOK`).ReplaceAllString(show, "OPENED  TOOK") // as wide as it took long
-	show = regexp.MustCompile(` +([\d.]+m?s) `).ReplaceAllString(show, "  $1 ")      // and as narrow as it was quick
+	show = regexp.MustCompile(`OPENED +TOOK`).ReplaceAllString(show, "OPENED  TOOK")                       // as wide as it took long
+	show = regexp.MustCompile(` +([\d.]+m?s) `).ReplaceAllString(show, "  $1 ")                            // and as narrow as it was quick
+	show = regexp.MustCompile(`about \d+ of \d+ tokens \(\d+ %\)`).ReplaceAllString(show, "about SO MANY") // requirements M01
 	golden(t, "sessions show", regexp.MustCompile(`t-[0-9a-f]{32}|[\d.]+m?s |main  main|\$0\.00\d\d  \$0\.00\d\d`).ReplaceAllString(show, "* "), `
 session SESSION-ID................
 key     main:4200000001:telegram:dm:1001
 since   TIME, last change TIME
+context about SO MANY
 
 SESSION                     ROLE  AGENT  STATE  MESSAGES  CALLS      OWN  SUBTREE   HELD
 SESSION-ID................  *    idle          2      1  *   $0.00

@@ -142,7 +142,11 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 			if n.Title != "" && n.Parent == "" {
 				_, _ = fmt.Fprintf(&b, "title   %s\n", sanitize(n.Title))
 			}
-			_, _ = fmt.Fprintf(&b, "key     %s\nsince   %s, last change %s\n\n", sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
+			_, _ = fmt.Fprintf(&b, "key     %s\nsince   %s, last change %s\n", sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
+			if c := d.Context; c != nil {
+				_, _ = fmt.Fprintf(&b, "context about %d of %d tokens (%d %%)\n", c.Tokens, c.Window, c.Percent)
+			}
+			_, _ = fmt.Fprintln(&b)
 		}
 		if i == 0 {
 			unpriced = n.Unpriced

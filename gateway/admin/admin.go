@@ -75,7 +75,9 @@ type Options struct {
 	StoreSize func() (int64, error)          // bytes on disk
 	Jobs      func() []schedule.Job          // in force, by their names
 	RunJob    func(ctx context.Context, j schedule.Job) error
-	Redact    func(string) string // takes secrets out of a text; nil: none are
+	// Context measures a session; nil is an answer: it is not watched. nil: none is.
+	Context func(ctx context.Context, s sessions.Session) (*Context, error)
+	Redact  func(string) string // takes secrets out of a text; nil: none are
 	// Reload reads the configuration again. Its error is what an operator reads, with every
 	// mistake. Reloaded says how that ended last.
 	Reload   func() (Reloaded, error)

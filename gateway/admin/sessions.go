@@ -73,10 +73,20 @@ type SessionDetail struct {
 	// Tree is the whole tree that the session asked for stands in, each node
 	// followed by what is below it.
 	Tree []Node `json:"tree"`
+	// Context is how full the window of its model is; nil: it is not watched, or its agent is not
+	// configured any more.
+	Context *Context `json:"context,omitempty"`
 	// Turns are those of the session asked for, oldest first.
 	Turns []Turn `json:"turns"`
 	// Transcript is what was said in it, when it was asked for.
 	Transcript []Message `json:"transcript,omitempty"`
+}
+
+// Context is the estimate of a session's next request.
+type Context struct {
+	Tokens  int64 `json:"tokens"`
+	Window  int64 `json:"window"` // of the model that answers
+	Percent int64 `json:"percent"`
 }
 
 // Node is a session in its tree, with what its own calls used.
@@ -182,6 +192,11 @@ func (s *Server) session(r *http.Request) (any, error) {
 	d := SessionDetail{Now: s.o.Now().UTC(), Asked: id, Turns: []Turn{}}
 	if d.Tree, err = s.tree(ctx, asked.Root, full); err != nil {
 		return nil, err
+	}
+	if s.o.Context != nil {
+		if d.Context, err = s.o.Context(ctx, asked); err != nil {
+			return nil, err
+		}
 	}
 	turns, err := s.o.Store.TurnsOf(ctx, id)
 	if err != nil {

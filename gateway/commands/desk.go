@@ -199,30 +199,52 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 	return b.String() + gauge, err
 }
 
+// Gauge is how full a model's window is.
+type Gauge struct{ Tokens, Window, Percent int64 }
+
+// SessionGauge measures the next request of a session. Its Window is 0 where it is not watched.
+// (requirements M01)
+func (d *Handler) SessionGauge(ctx context.Context, s sessions.Session) (Gauge, error) {
+	model, err := d.SessionModel(ctx, s)
+	if err != nil {
+		return Gauge{}, err
+	}
+	g, _, err := d.measure(ctx, s.Key.Agent(), model, s.ID)
+	return g, err
+}
+
+// measure measures the next request of a session to a model of an agent.
+func (d *Handler) measure(ctx context.Context, agent, model string, id sessionkeys.SessionID) (Gauge, []transcript.Message, error) {
+	if d.Ladder == nil {
+		return Gauge{}, nil, nil
+	}
+	ladder := d.Ladder(agent, model)
+	if ladder.Window == 0 {
+		return Gauge{}, nil, nil
+	}
+	history, err := d.Store.Messages(ctx, id)
+	if err != nil {
+		return Gauge{}, nil, err
+	}
+	tokens := pressure.Measure(history, "", 0).Tokens
+	return Gauge{tokens, ladder.Window, ladder.Percent(tokens)}, history, nil
+}
+
 // contextGauge says how full the window of the model that answers is, and what the last summary freed.
 // (requirements AC04)
 func (d *Handler) contextGauge(ctx context.Context, m sessions.Mailbox, model string) (string, error) {
-	if d.Ladder == nil {
-		return "", nil
-	}
-	ladder := d.Ladder(m.Key.Agent(), model)
-	if ladder.Window == 0 {
-		return "", nil
-	}
-	history, err := d.Store.Messages(ctx, m.Session)
-	if err != nil {
+	g, history, err := d.measure(ctx, m.Key.Agent(), model, m.Session)
+	if err != nil || g.Window == 0 {
 		return "", err
 	}
-	tokens := pressure.Measure(history, "", 0).Tokens
-	percent := ladder.Percent(tokens)
 	colour := "🟢"
 	switch {
-	case percent > 90:
+	case g.Percent > 90:
 		colour = "🔴"
-	case percent >= 70:
+	case g.Percent >= 70:
 		colour = "🟡"
 	}
-	text := fmt.Sprintf("\nContext: %s about %s of %s tokens (%d %%)", colour, pressure.Thousands(tokens), pressure.Thousands(ladder.Window), percent)
+	text := fmt.Sprintf("\nContext: %s about %s of %s tokens (%d %%)", colour, pressure.Thousands(g.Tokens), pressure.Thousands(g.Window), g.Percent)
 	if o, at, ok := pressure.LastSummary(history); ok {
 		text += fmt.Sprintf("; last summary %s ago: %s to %s", d.Now().Sub(at).Round(time.Minute), pressure.Thousands(o.Before), pressure.Thousands(o.After))
 	}

@@ -39,7 +39,7 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
 		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		StoreSize: opened.size, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
-		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, Jobs: g.jobs, RunJob: g.runJob, Context: g.measureSession,
+		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, Jobs: g.listJobs, RunJob: g.runJob, Context: g.measureSession,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"parley/channels"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
+	"parley/gateway/errands"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
@@ -52,6 +53,7 @@ type edition struct {
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
+	errands  *errands.Desk
 	arrivals intake.Settings
 	turns    worker.Settings
 }
@@ -103,6 +105,11 @@ func (g *Gateway) equip(e *edition) error {
 	e.commands = commands.Handler{
 		Store: store, Limits: e.limits, Raised: g.raised, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(),
 	}
+	var err error
+	if e.errands, err = g.newErrandDesk(e); err != nil {
+		return err
+	}
+	e.commands.Errands = e.errands
 	e.giveRunner(g.opened.sandbox)
 	e.serverTools = g.serverTools()
 	if err := e.attachTools(store); err != nil {
@@ -125,6 +132,7 @@ func (g *Gateway) equip(e *edition) error {
 		Goals:            e.cfg.Goals,
 		Approvals:        e.cfg.Approvals,
 		Jobs:             e.jobs,
+		Errands:          e.errands,
 		Access:           e.cfg.AccessByChannel(),
 		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
 		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,

@@ -41,9 +41,13 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 		Setup: func(ctx context.Context) (recording.Setup, error) {
 			e := g.present()
 			named, err := g.recordedRoles(ctx, e)
+			if err != nil {
+				return recording.Setup{}, err
+			}
+			jobs, err := e.recordedJobs(ctx)
 			return recording.Setup{
 				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: g.recordedServers(),
-				Approvals: e.cfg.Approvals, Approvers: named.approvers, Guests: named.guests, Pause: e.limits.Pause, Jobs: e.recordedJobs(),
+				Approvals: e.cfg.Approvals, Approvers: named.approvers, Guests: named.guests, Pause: e.limits.Pause, Jobs: jobs, Schedules: e.cfg.Cron.People.Enabled,
 			}, err
 		},
 	}

@@ -26,6 +26,7 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, &b.Policy, b.Where
 	}
 	e.cfg.Web = webAgain(setup.Web)
+	e.cfg.Cron.People.Enabled = setup.Schedules
 	for name, a := range setup.Agents {
 		e.said[name] = words{a.Prompt, a.Instructions, a.Skills}
 		e.cfg.Agents[name] = settings.AgentConfig{Model: a.Provider + "/" + a.Model, Prompt: a.Prompt, Tools: a.Tools, DoneTool: a.DoneTool}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"slices"
 
+	"parley/costs"
+	"parley/gateway/errands"
 	"parley/gateway/recording"
 	"parley/gateway/schedule"
 	"parley/pause"
@@ -15,17 +18,21 @@ import (
 // newScheduler returns what queues the runs of the jobs in force.
 func (g *Gateway) newScheduler() *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Jobs: g.jobs, Log: g.opened.log, Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
+		Jobs: g.allJobs, Resolve: func(ctx context.Context, j schedule.Job) (schedule.Job, bool, error) {
+			return g.present().errands.Resolve(ctx, j)
+		},
+		Log: g.opened.log, Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
 	}
 }
 
 // recordedJobs returns what the jobs may do, as recordings have it.
-func (e *edition) recordedJobs() map[string]recording.Job {
+func (e *edition) recordedJobs(ctx context.Context) (map[string]recording.Job, error) {
+	own, err := e.errands.Jobs(ctx)
 	m := map[string]recording.Job{}
-	for name, j := range e.jobs {
-		m[name] = recording.Job{Tools: j.Tools, AllowAdmin: j.AllowAdmin, MaxIterations: j.MaxIterations, MaxCost: j.MaxCost}
+	for _, j := range slices.Concat(slices.Collect(maps.Values(e.jobs)), own) {
+		m[j.Name] = recording.Job{Tools: j.Tools, AllowAdmin: j.AllowAdmin, MaxIterations: j.MaxIterations, MaxCost: j.MaxCost}
 	}
-	return m
+	return m, err //nolint:wrapcheck // it says of what
 }
 
 // runJob queues a run of a job for now.
@@ -33,7 +40,54 @@ func (g *Gateway) runJob(ctx context.Context, j schedule.Job) error {
 	return schedule.Publish(ctx, g.opened.log, j, j.MessageByHand(rand.Text(), g.o.Now())) //nolint:wrapcheck // it says of which job
 }
 
-// jobs returns the jobs in force, by name.
+// allJobs returns the jobs in force and those of people. With an error they are those of the
+// configuration alone.
+func (g *Gateway) allJobs(ctx context.Context) ([]schedule.Job, error) {
+	own, err := g.present().errands.Jobs(ctx)
+	return append(g.jobs(), own...), err
+}
+
+// enoughRuns is of how many runs an estimate is made at least.
+const enoughRuns = 3
+
+// mostCompared is at how many sessions it is looked for them, the latest first.
+const mostCompared = 2000
+
+// estimate says what an errand will cost, by what runs of people's schedules have cost that the same
+// agent did; not what it would cost when there were too few.
+func (g *Gateway) estimate(ctx context.Context, desk *errands.Desk, e errands.Errand) (string, error) {
+	j, err := desk.Job(ctx, e.Name)
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says of what
+	}
+	now := g.o.Now()
+	runs, err := schedule.FindRuns(ctx, g.opened.store, now.Add(-schedule.LookedBack), mostCompared, func(job, agent string) (string, bool) {
+		return "", errands.IsName(job) && agent == j.Key.Agent()
+	})
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says of what
+	}
+	each, n := runs[""].Median()
+	if n < enoughRuns {
+		return "There are no runs yet by which its cost could be told.", nil
+	}
+	if j.Timing.IsOnce() {
+		return fmt.Sprintf("It will cost about %s, the median of %d such runs.", each.Display(), n), nil
+	}
+	times, until := int64(0), now.Add(schedule.LookedBack)
+	for at := j.Timing.Next(now); !at.IsZero() && at.Before(until); at = j.Timing.Next(at) {
+		times++
+	}
+	return fmt.Sprintf("A run costs about %s, the median of %d such runs; this is %d runs in the next 30 days, about %s.", each.Display(), n, times, (each * costs.Amount(times)).Display()), nil
+}
+
+// listJobs returns all jobs as operators see them: those of people that may not run now are off.
+func (g *Gateway) listJobs(ctx context.Context) ([]schedule.Job, error) {
+	own, err := g.present().errands.List(ctx)
+	return append(g.jobs(), own...), err //nolint:wrapcheck // it says of what
+}
+
+// jobs returns the jobs of the configuration in force, by name.
 func (g *Gateway) jobs() []schedule.Job {
 	return slices.SortedFunc(maps.Values(g.present().jobs), func(a, b schedule.Job) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/channels"
+	"parley/gateway/errands"
 	"parley/gateway/messages"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
@@ -121,7 +122,15 @@ func (e *edition) allTools(store sessions.Store) (*tools.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, folder, commands, internet)...)
+	var errand []tools.Tool
+	if e.cfg.Cron.People.Enabled {
+		t, err := errands.NewTool()
+		if err != nil {
+			return nil, err
+		}
+		errand = append(errand, t)
+	}
+	return tools.NewSet(slices.Concat(all, look, subagents.Tools(e.cfg.Subagents), []tools.Tool{skill}, bash, folder, commands, internet, errand)...)
 }
 
 // resultBytes is how much of a tool's result a request holds; 0: any number.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +14,10 @@ func cronCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cron",
 		Short: "Look at what agents do at set times, and have it done now",
-		Long:  `The jobs stand in the configuration, under cron.jobs; docs/operating.md explains them.`,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `The jobs stand in the configuration, under cron.jobs, or people have scheduled them in a chat,
+where cron.people lets them; docs/operating.md explains both.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(listJobsCommand(p), runJobCommand(p))
 	return c
@@ -24,7 +26,10 @@ func cronCommand(p program) *cobra.Command {
 func listJobsCommand(p program) *cobra.Command {
 	return adminCommand(p, &cobra.Command{
 		Use:   "ls",
-		Short: "List the jobs with their next and last runs",
+		Short: "List the jobs with their next and last runs, and what they cost",
+		Long: `ls lists the jobs of the configuration and, with an owner, what people have scheduled. COST is
+that of the last run; the last two columns are of the runs of the last 30 days. All are the
+ledger's, with sub-agents.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		page, err := ask.Jobs(ctx)
 		if err != nil {
@@ -34,12 +39,15 @@ func listJobsCommand(p program) *cobra.Command {
 		case o.json:
 			return o.printJSON(page)
 		case len(page.Jobs) == 0:
-			_, err := fmt.Fprintln(o.out, "The configuration has no jobs: cron.jobs lists them.")
+			_, err := fmt.Fprintln(o.out, "There are no jobs: cron.jobs lists those of the configuration.")
 			return err //nolint:wrapcheck // the caller says what failed
 		}
-		t := newTable("NAME", "SCHEDULE", "TIME ZONE", "STATE", "NEXT", "LAST", "OUTCOME", "COST", "SESSION", "PASSED OVER")
+		t := newTable("NAME", "OWNER", "SCHEDULE", "TIME ZONE", "STATE", "NEXT", "LAST", "OUTCOME", "COST", "SESSION", "PASSED OVER", "RUNS 30D", "COST 30D")
 		for _, j := range page.Jobs {
-			next, last, outcome, cost, session, passed := "-", "-", "-", "-", "-", "-"
+			owner, next, last, outcome, cost, session, passed := "-", "-", "-", "-", "-", "-", "-"
+			if j.Person != "" {
+				owner = sanitize(j.Channel + " " + j.Person)
+			}
 			if !j.Next.IsZero() {
 				next = formatTime(j.Next)
 			}
@@ -49,7 +57,11 @@ func listJobsCommand(p program) *cobra.Command {
 			if j.Passed > 0 {
 				passed = fmt.Sprintf("%d, %s", j.Passed, sanitize(j.Because))
 			}
-			t.add(sanitize(j.Name), sanitize(j.Schedule), sanitize(j.TimeZone), string(j.State), next, last, outcome, cost, session, passed)
+			total := j.Cost.String()
+			if j.Unpriced > 0 {
+				total += fmt.Sprintf(", %d unpriced", j.Unpriced)
+			}
+			t.add(sanitize(j.Name), owner, sanitize(j.Schedule), sanitize(j.TimeZone), string(j.State), next, last, outcome, cost, session, passed, strconv.Itoa(j.Runs), total)
 		}
 		return t.print(o.out)
 	})

@@ -70,10 +70,10 @@ type Options struct {
 	Recent    func() Recent
 	Circuits  func() []Circuit
 	Channels  *Channels
-	Budgets   func() []Budget                // Name and Scope of those that hold for everybody at present
-	Linked    func() map[string]NamedAccount // by instance name; nil: there is none
-	StoreSize func() (int64, error)          // bytes on disk
-	Jobs      func() []schedule.Job          // in force, by their names
+	Budgets   func() []Budget                                   // Name and Scope of those that hold for everybody at present
+	Linked    func() map[string]NamedAccount                    // by instance name; nil: there is none
+	StoreSize func() (int64, error)                             // bytes on disk
+	Jobs      func(ctx context.Context) ([]schedule.Job, error) // in force, by their names
 	RunJob    func(ctx context.Context, j schedule.Job) error
 	// Context measures a session; nil is an answer: it is not watched. nil: none is.
 	Context func(ctx context.Context, s sessions.Session) (*Context, error)

@@ -13,20 +13,32 @@ import (
 	"parley/sessions"
 )
 
-// Job is one of the configuration's jobs, with its last run. What it tells the agent is not in it.
+// Job is a job of the configuration or of a person, with its last run. What it tells the agent is not
+// in it.
 type Job struct {
-	Name     string    `json:"name"`
-	Schedule string    `json:"schedule"`
-	TimeZone string    `json:"time_zone,omitempty"`
-	State    JobState  `json:"state"`
-	Key      string    `json:"key"`           // of its conversation, with the address of its answers
-	Channel  string    `json:"channel"`       // the account by which they go
-	Next     time.Time `json:"next,omitzero"` // none: the job is off
-	Last     *JobRun   `json:"last,omitempty"`
+	Name     string   `json:"name"`
+	Schedule string   `json:"schedule"`
+	TimeZone string   `json:"time_zone,omitempty"`
+	State    JobState `json:"state"`
+	Key      string   `json:"key"`     // of its conversation, with the address of its answers
+	Channel  string   `json:"channel"` // the account by which they go
+	// Person is who has scheduled it, by the network's stable id; none: the configuration has it.
+	Person string    `json:"person,omitempty"`
+	Next   time.Time `json:"next,omitzero"` // none: the job is off
+	Last   *JobRun   `json:"last,omitempty"`
 	// Passed is how many slots since the last that was queued did not run, and Because why.
 	Passed  int    `json:"passed,omitempty"`
 	Because string `json:"because,omitempty"`
+	// Runs is how many runs there were in the 30 days before now, and Cost what they have cost,
+	// with their sub-agents; of those that are Unpriced some calls have no known price, and are
+	// not in it.
+	Runs     int `json:"runs"`
+	Cost     USD `json:"cost_usd"`
+	Unpriced int `json:"unpriced,omitempty"`
 }
+
+// mostSessions is at how many sessions it is looked to find the runs of 30 days, the latest first.
+const mostSessions = 50_000
 
 // JobRun is a run of a job.
 type JobRun struct {
@@ -47,34 +59,51 @@ const (
 	JobOff   JobState = "off" // enabled is false
 )
 
-// JobPage is all jobs, by their names.
+// JobPage is all jobs: those of the configuration by their names, and then those of people.
 type JobPage struct {
 	Now  time.Time `json:"now"`
 	Jobs []Job     `json:"jobs"`
 }
 
 func (s *Server) jobs(r *http.Request) (any, error) {
-	page := JobPage{Now: s.o.Now().UTC(), Jobs: []Job{}}
-	for _, j := range s.o.Jobs() {
-		one, err := s.describeJob(r.Context(), j)
+	ctx, now := r.Context(), s.o.Now()
+	page := JobPage{Now: now.UTC(), Jobs: []Job{}}
+	jobs, err := s.o.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := schedule.FindRuns(ctx, s.o.Store, now.Add(-schedule.LookedBack), mostSessions, func(job, _ string) (string, bool) { return job, true })
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says of what
+	}
+	for _, j := range jobs {
+		one, err := s.describeJob(ctx, j)
 		if err != nil {
 			return nil, err
 		}
+		of := runs[j.Name]
+		one.Runs, one.Cost, one.Unpriced = of.N, USD(of.Cost), of.Unpriced
 		page.Jobs = append(page.Jobs, one)
 	}
 	return page, nil
 }
 
 func (s *Server) describeJob(ctx context.Context, j schedule.Job) (Job, error) {
-	d := Job{Name: j.Name, Schedule: j.Timing.String(), TimeZone: j.Timing.Zone(), State: JobOff, Key: j.Key.String(), Channel: j.Channel}
+	d := Job{Name: j.Name, Schedule: j.Timing.String(), TimeZone: j.Timing.Zone(), State: JobOff, Key: j.Key.String(), Channel: j.Channel, Person: j.Person}
 	if j.Enabled {
-		d.State, d.Next = JobIdle, j.Timing.Next(s.o.Now()).UTC()
+		d.State = JobIdle
+		if next := j.Timing.Next(s.o.Now()); !next.IsZero() {
+			d.Next = next.UTC()
+		}
 	}
 	p, _, err := schedule.ReadProgress(ctx, s.o.Store, j.Name, s.o.Now())
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return d, err //nolint:wrapcheck // it says of which record
 	}
 	d.Passed, d.Because = p.Passed, p.Because
+	if j.Key == (sessionkeys.Key{}) { // a person's, who may not have it run
+		return d, nil
+	}
 	m, err := s.o.Store.Mailbox(ctx, j.Key.Token())
 	if errors.Is(err, sessions.ErrNotFound) {
 		return d, nil
@@ -109,9 +138,16 @@ func (s *Server) lastRun(ctx context.Context, id sessionkeys.SessionID) (*JobRun
 // runJob has a job run now, once.
 func (s *Server) runJob(r *http.Request) (any, error) {
 	ctx, name := r.Context(), r.PathValue("name")
-	for _, j := range s.o.Jobs() {
+	jobs, err := s.o.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
 		if j.Name != name {
 			continue
+		}
+		if j.Person != "" && !j.Enabled {
+			return nil, newError(Refused, "who has scheduled %s may not have it run now", name)
 		}
 		d, err := s.describeJob(ctx, j)
 		if err != nil {
@@ -126,10 +162,10 @@ func (s *Server) runJob(r *http.Request) (any, error) {
 		s.o.Logger.Info("run of a job queued by the operator", "job", name, "uid", ctx.Value(uidKey{}))
 		return d, nil
 	}
-	return nil, newError(NotFound, "no job %q in the configuration that is in force: see parley cron ls", name)
+	return nil, newError(NotFound, "no job %q, neither in the configuration that is in force nor of a person: see parley cron ls", name)
 }
 
-// Jobs returns the configuration's jobs, by their names.
+// Jobs returns the jobs of the configuration and of people.
 func (c *Client) Jobs(ctx context.Context) (page JobPage, err error) {
 	err = c.request(ctx, http.MethodGet, "/v1/cron", nil, &page)
 	return page, err

@@ -69,6 +69,16 @@ func (l Limits) JobScopes(token string, t sessions.Turn) []sessions.Scope {
 	return slices.DeleteFunc(l.Scopes(token, t), func(s sessions.Scope) bool { return s.Kind == Group })
 }
 
+// ErrandScopes is Scopes for a run of what a person has scheduled: they pay for it, and it may spend
+// at most so much, its sub-agents included; 0: as every turn.
+func (l Limits) ErrandScopes(token string, t sessions.Turn, person string, most costs.Amount) []sessions.Scope {
+	if most > 0 && (l.Turn == 0 || most < l.Turn) {
+		l.Turn = most
+	}
+	t.Sender = person
+	return l.Scopes(token, t)
+}
+
 // TurnScope returns the scope of a person's turn with its sub-agents, without a limit.
 func TurnScope(id string) sessions.Scope {
 	return sessions.Scope{Kind: Turn, ID: id, Window: costs.Always}

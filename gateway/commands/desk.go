@@ -1,6 +1,6 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /goal, /sessions, /approvals, /pair, /access, /help, and what there is to
-// choose with /model and /provider.
+// /status, /cost, /agents, /goal, /sessions, /approvals, /pair, /access, /schedules, /help, and what
+// there is to choose with /model and /provider.
 package commands
 
 import (
@@ -17,6 +17,7 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/gateway/conversations"
+	"parley/gateway/errands"
 	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/plans"
@@ -57,6 +58,8 @@ type Handler struct {
 	Questions *approvals.Desk
 	// Accounts say who may talk to each bot account, by channel instance.
 	Accounts map[string]Account
+	// Errands are what people have scheduled; nil: nobody has.
+	Errands *errands.Desk
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
 	// Raised returns by how much a scope's budget is higher at a time; nil: none ever is.
@@ -97,6 +100,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerApprovals(ctx, by, sign)
 	case "access":
 		return d.answerAccess(ctx, by, sign, c.Args)
+	case "schedules":
+		return d.answerSchedules(ctx, by, sign, c.Args)
 	case "pair":
 		return d.answerPair(ctx, by, sign, c.Args)
 	case "sessions":

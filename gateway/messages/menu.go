@@ -19,6 +19,7 @@ func Menu() []MenuEntry {
 		{"deny", "refuse what I asked for, by its code"},
 		{"pair", "let in, in direct messages, somebody whom I gave a code"},
 		{"access", "who may talk to me here; an owner lets people in and shuts them out with it"},
+		{"schedules", "what I am to do here at set times; “schedules remove” and a code removes one"},
 		{"goal", "what we want to reach: says it, or with words behind it sets it"},
 		{"done", "the goal is reached"},
 		{"stop", "stop what I am doing, and drop what waits"},

@@ -98,6 +98,8 @@ type Setup struct {
 	Guests    map[string][]string `json:"guests,omitempty"`    // for whom tools only read, by channel instance
 	Pause     budgets.Pause       `json:"pause,omitzero"`      // which budgets could be raised
 
+	Schedules bool `json:"schedules,omitempty"` // agents could have the tool schedule
+
 	Jobs map[string]Job `json:"jobs,omitempty"` // the one whose run it is; none: people's
 }
 

@@ -1,4 +1,4 @@
-// Package schedule says when the jobs of the configuration are due, and queues each of their runs
+// Package schedule says when the jobs of the configuration and of people are due, and queues each of their runs
 // as a message.
 //
 //	Timing ── slot ──► Scheduler ── a message of the job ──► message log ──► worker

@@ -12,7 +12,7 @@ import (
 	"parley/sessionkeys"
 )
 
-// Job is one job of the configuration, checked and complete. A value is never changed.
+// Job is one job of the configuration or of a person, checked and complete. A value is never changed.
 type Job struct {
 	Name    string
 	Timing  Timing
@@ -28,6 +28,11 @@ type Job struct {
 	Timeout       time.Duration // of a run; 0: that of every turn
 	Misfire       Misfire
 	Enabled       bool
+
+	// Person is who has scheduled it, by their stable id on the account, and pays for its runs;
+	// empty: the configuration has it. Since is when they did: it has missed nothing before.
+	Person string
+	Since  time.Time
 }
 
 // KeyFor returns the key of the conversation in which an agent does a job whose results go to an
@@ -74,4 +79,10 @@ func (j Job) Refusal(m channels.Message, key sessionkeys.Key) string {
 }
 
 // spec returns what the job's slots follow from.
-func (j Job) spec() string { return j.Timing.String() + " " + j.Timing.Zone() }
+func (j Job) spec() string {
+	s := j.Timing.String() + " " + j.Timing.Zone()
+	if !j.Since.IsZero() {
+		s += " since " + j.Since.UTC().Format(time.RFC3339Nano)
+	}
+	return s
+}

@@ -37,6 +37,9 @@ type Observer interface {
 const (
 	lookAgain  = 10 * time.Second // clocks are set, and configurations changed
 	recordKind = "schedule"
+	// progressKept is how long it is remembered how far a person's job is; more than a year, after
+	// which the rarest is due again.
+	progressKept = 400 * 24 * time.Hour
 )
 
 // Progress is how far a job is, as it stands in its record.
@@ -59,7 +62,9 @@ func recordID(name string) sessions.RecordID { return sessions.RecordID{Kind: re
 // Scheduler queues the runs of jobs when they are due. Its fields are set before Run; one goroutine
 // uses it. Several processes may have one each: their runs are the same messages.
 type Scheduler struct {
-	Jobs     func() []Job // in force; it must not block
+	Jobs func(ctx context.Context) ([]Job, error) // in force
+	// Resolve completes a job of a person that is due, if it may run now; nil: there are none.
+	Resolve  func(ctx context.Context, j Job) (_ Job, ok bool, err error)
 	Log      Log
 	Store    Store
 	Observer Observer
@@ -85,7 +90,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) Look(ctx context.Context) time.Duration {
 	now, wait := s.Now(), lookAgain
 	known := map[string]Progress{}
-	for _, j := range s.Jobs() {
+	jobs, err := s.Jobs(ctx)
+	if err != nil { // those that are known are due all the same
+		s.Logger.Warn("jobs of people not looked after, it will be tried again", "error", err)
+	}
+	for _, j := range jobs {
 		if !j.Enabled {
 			continue
 		}
@@ -118,27 +127,48 @@ func (s *Scheduler) lookAt(ctx context.Context, j Job, now time.Time) (Progress,
 	} else if err != nil {
 		return p, err
 	}
-	// A job that was not there at the look before, or was due otherwise, has missed nothing.
-	if s.known != nil && !ok || stored.Spec != j.spec() {
+	// A job that was not there at the look before, or was due otherwise, has missed nothing; of one
+	// that a person has scheduled that counts from when they did.
+	fresh := false
+	if s.known != nil && !ok && j.Since.IsZero() || stored.Spec != j.spec() {
 		stored = Progress{Spec: j.spec(), Through: now, Slot: stored.Slot}
+		if !j.Since.IsZero() {
+			stored.Through, stored.Slot, fresh = j.Since, time.Time{}, true
+		}
+		if !fresh {
+			return s.write(ctx, j, stored, revision, now)
+		}
+	}
+	switch d := j.Timing.FindDue(j.Misfire, stored.Through, now); {
+	case !d.IsNothing():
+		return s.queue(ctx, j, d, stored, revision, now)
+	case fresh:
 		return s.write(ctx, j, stored, revision, now)
 	}
-	d := j.Timing.FindDue(j.Misfire, stored.Through, now)
-	if d.IsNothing() {
-		return stored, nil
-	}
-	return s.queue(ctx, j, d, stored, revision, now)
+	return stored, nil
 }
 
 // queue queues the slots that are to run, unless the run before has not ended, and then writes down
 // that all are dealt with: a process that ends in between has another queue the same again.
 func (s *Scheduler) queue(ctx context.Context, j Job, d Due, p Progress, revision int64, now time.Time) (Progress, error) {
-	busy, err := s.isBusy(ctx, j)
-	if err != nil {
-		return p, err
+	allowed, busy := true, false
+	var err error
+	if j.Person != "" {
+		if j, allowed, err = s.Resolve(ctx, j); err != nil {
+			return p, err
+		}
+	}
+	if allowed {
+		if busy, err = s.isBusy(ctx, j); err != nil {
+			return p, err
+		}
 	}
 	passed, because := d.Passed, outcomes.SlotMissed
-	if busy {
+	switch {
+	case !allowed:
+		passed, because = passed+len(d.Run), outcomes.SlotDenied
+		d.Run = nil
+	case busy:
 		passed, because = passed+len(d.Run), outcomes.SlotBusy
 		d.Run = nil
 	}
@@ -177,6 +207,9 @@ func (s *Scheduler) write(ctx context.Context, j Job, p Progress, revision int64
 		return p, err //nolint:wrapcheck // it says of which record
 	}
 	r.Owner = "schedule"
+	if j.Person != "" { // nobody takes it away when the job is gone
+		r.Expires = now.Add(progressKept)
+	}
 	if _, err = s.Store.WriteRecord(ctx, r); err != nil && !errors.Is(err, sessions.ErrChanged) {
 		return p, fmt.Errorf("keep how far job %s is: %w", j.Name, err)
 	}

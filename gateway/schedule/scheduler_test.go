@@ -66,6 +66,13 @@ type world struct {
 	jobs  []schedule.Job
 	said  bytes.Buffer
 	slots map[string]int
+
+	jobsFail error
+	denied   bool // to people, what they have scheduled
+}
+
+func (w *world) resolve(_ context.Context, j schedule.Job) (schedule.Job, bool, error) {
+	return j, !w.denied, nil
 }
 
 func newWorld(t *testing.T, jobs ...schedule.Job) *world {
@@ -78,7 +85,7 @@ func (w *world) CountJobRuns(outcome string, n int) { w.slots[outcome] += n }
 // start returns the scheduler of a process that starts.
 func (w *world) start() *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Jobs: func() []schedule.Job { return w.jobs }, Log: w.queue, Store: w.store, Observer: w,
+		Jobs: func(context.Context) ([]schedule.Job, error) { return w.jobs, w.jobsFail }, Resolve: w.resolve, Log: w.queue, Store: w.store, Observer: w,
 		Logger: slog.New(slog.NewTextHandler(&w.said, nil)), Now: func() time.Time { return w.now },
 	}
 }
@@ -302,5 +309,131 @@ func TestRefusal(t *testing.T) {
 		if got := c.job.Refusal(c.m, j.Key); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// errand has a job be the only one, which a person has scheduled at a time of day.
+func errand(t testing.TB, w *world, since string, change ...func(*schedule.Job)) {
+	t.Helper()
+	j := job(t, append([]func(*schedule.Job){misfire(schedule.Once)}, change...)...)
+	j.Name, j.Person, j.Since = "p.1.x", "1", parse(t, "2026-05-04T"+since+"Z")
+	key, err := schedule.KeyFor("main", j.Name, j.To)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Key = key
+	w.jobs = []schedule.Job{j}
+}
+
+// once has a job be due once.
+func once(t testing.TB, at string) func(*schedule.Job) {
+	return func(j *schedule.Job) {
+		var err error
+		if j.Timing, err = schedule.NewOnce(parse(t, "2026-05-04T"+at+"Z"), "Europe/Berlin"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a person schedules counts from when they did, whichever process sees it first and when: it runs
+// once, by however many, and late rather than not at all.
+func TestWhatAPersonSchedulesRunsOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("between two looks of several processes", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		a, b := w.start(), w.start()
+		a.Look(t.Context())
+		b.Look(t.Context())
+		errand(t, w, "07:30:02", once(t, "07:30:07"))
+		w.now = w.now.Add(10 * time.Second)
+		for range 3 {
+			a.Look(t.Context())
+			b.Look(t.Context())
+			w.now = w.now.Add(10 * time.Second)
+		}
+		w.start().Look(t.Context())
+		if ids := w.queue.ids(); len(ids) != 1 || w.slots["missed"] > 0 {
+			t.Errorf("it is %d messages; %v", len(ids), w.slots)
+		}
+	})
+	t.Run("by a process that dies before it could write it down", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		errand(t, w, "07:30:00", once(t, "08:00:00"))
+		w.start().Look(t.Context())
+		w.at("08:00")
+		dying := w.start()
+		dying.Store = deaf{w.store}
+		dying.Look(t.Context())
+		w.now = w.now.Add(time.Minute)
+		w.start().Look(t.Context())
+		w.want("08:00", "08:00")
+		if ids := w.queue.ids(); len(ids) != 1 {
+			t.Errorf("a slot is %d messages", len(ids))
+		}
+	})
+	t.Run("after an outage", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		errand(t, w, "07:30:00")
+		w.at("11:20")
+		w.start().Look(t.Context())
+		w.want("11:00")
+		if w.slots["missed"] != 3 {
+			t.Errorf("counted %v", w.slots)
+		}
+	})
+	t.Run("of another one under its name", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		s := w.start()
+		errand(t, w, "07:30:00")
+		s.Look(t.Context())
+		w.at("08:00")
+		s.Look(t.Context())
+		errand(t, w, "08:30:00") // has missed nothing of what was due before
+		w.at("08:45")
+		s.Look(t.Context())
+		w.at("09:00")
+		s.Look(t.Context())
+		w.want("08:00", "09:00")
+	})
+}
+
+// Whoever may not have it run has nothing queued; and when it cannot be told which jobs people have,
+// those of the configuration run all the same.
+func TestWhatAPersonMayNotHaveRunIsPassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.start()
+	errand(t, w, "07:30:00")
+	w.denied = true
+	s.Look(t.Context())
+	w.at("08:00")
+	s.Look(t.Context())
+	w.want()
+	if w.slots["denied"] != 1 {
+		t.Errorf("counted %v", w.slots)
+	}
+	w.jobs, w.jobsFail = []schedule.Job{job(t)}, errors.New("down")
+	s.Look(t.Context())
+	w.at("09:00")
+	s.Look(t.Context())
+	w.want("09:00")
+}
+
+func TestLeastGap(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]time.Duration{
+		"0 9 * * 1-5": 24 * time.Hour, "*/5 * * * *": 5 * time.Minute, "59,0 0,23 * * *": time.Minute, "30 0,23 1,2 * *": time.Hour,
+		"0 9 * * 1": 7 * 24 * time.Hour, "0 9 1 * *": 28 * 24 * time.Hour,
+	} {
+		if got := timing(t, fields, "Europe/Berlin").LeastGap(); got != want {
+			t.Errorf("%s: %s, want %s", fields, got, want)
+		}
+	}
+	if at, err := schedule.NewOnce(time.Now(), ""); err != nil || at.LeastGap() != 0 || !at.IsOnce() {
+		t.Errorf("once: %s, %v", at.LeastGap(), err)
 	}
 }

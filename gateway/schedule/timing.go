@@ -18,6 +18,7 @@ type Timing struct {
 	wall  cron.Schedule  // in local time; nil: by every
 	zone  *time.Location // of wall
 	every time.Duration  // since the epoch, so that all processes mean the same moments
+	once  time.Time      // the only moment; zero: by the others
 	text  string
 }
 
@@ -49,7 +50,7 @@ func NewTiming(schedule string, every time.Duration, zone string) (t Timing, pat
 	case every != 0:
 		return Timing{every: every, text: "every " + shorten(every)}, "", nil
 	}
-	if t.zone, err = loadZone(zone); err != nil {
+	if t.zone, err = LoadZone(zone); err != nil {
 		return t, "time_zone", err
 	}
 	n := strings.Fields(schedule)
@@ -66,9 +67,56 @@ func NewTiming(schedule string, every time.Duration, zone string) (t Timing, pat
 	return t, "", nil
 }
 
-// loadZone returns the zone of an IANA name. Names that mean another zone on another machine are
+// NewOnce returns the timing of one moment, which is shown in a time zone, an IANA name (empty: UTC).
+func NewOnce(at time.Time, zone string) (Timing, error) {
+	z, err := LoadZone(zone)
+	if err != nil {
+		return Timing{}, err
+	}
+	return Timing{once: at.UTC(), zone: z, text: "once " + at.In(z).Format("2006-01-02 15:04")}, nil
+}
+
+// NewOnceOnClock returns the timing of the moment at which clocks of a time zone show wall, of which
+// the zone counts for nothing; see [Timing.Next] for one that comes twice or never.
+func NewOnceOnClock(wall time.Time, zone string) (Timing, error) {
+	z, err := LoadZone(zone)
+	if err != nil {
+		return Timing{}, err
+	}
+	return NewOnce(Timing{zone: z}.place(wall), zone)
+}
+
+// IsOnce reports whether there is one moment only.
+func (t Timing) IsOnce() bool { return !t.once.IsZero() }
+
+// gapsLooked is how many slots in a row LeastGap looks at: more than two weeks of those of a timing
+// that is due every hour.
+const gapsLooked = 400
+
+// LeastGap returns the shortest time between two slots; zero: there is only one. It counts as clocks
+// on the wall do, on a calendar without changes.
+func (t Timing) LeastGap() time.Duration {
+	if t.wall == nil {
+		return t.every
+	}
+	least := time.Duration(0)
+	last := t.wall.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+	for range gapsLooked {
+		next := t.wall.Next(last)
+		if next.IsZero() {
+			break
+		}
+		if gap := next.Sub(last); least == 0 || gap < least {
+			least = gap
+		}
+		last = next
+	}
+	return least
+}
+
+// LoadZone returns the zone of an IANA name. Names that mean another zone on another machine are
 // refused.
-func loadZone(name string) (*time.Location, error) {
+func LoadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
@@ -101,6 +149,9 @@ func (t Timing) Next(after time.Time) time.Time {
 		return time.Unix(0, (n+1)*int64(t.every)).UTC()
 	}
 	if t.wall == nil {
+		if after.Before(t.once) {
+			return t.once
+		}
 		return time.Time{}
 	}
 	// The library counts on a calendar without changes, and what it finds is placed on the real

@@ -11,6 +11,7 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
+	"parley/gateway/errands"
 	"parley/gateway/messages"
 	"parley/gateway/schedule"
 	"parley/problems"
@@ -23,6 +24,8 @@ type CronConfig struct {
 	// them. Default false: no job runs them, listed or not. (conflict 9)
 	AllowAdmin bool        `yaml:"allow_admin"`
 	Jobs       []JobConfig `yaml:"jobs"`
+	// People is what people may have done at set times, as they say in a chat.
+	People errands.Config `yaml:"people"`
 }
 
 // JobConfig is one job: what an agent is told, when, and where its answer goes.
@@ -60,6 +63,7 @@ const (
 )
 
 func (c CronConfig) filled() CronConfig {
+	c.People = c.People.Defaults()
 	c.Jobs = slices.Clone(c.Jobs)
 	for i, j := range c.Jobs {
 		j.MaxIterations = cmp.Or(j.MaxIterations, defaultJobIterations)
@@ -99,6 +103,17 @@ func (c Config) validateCron(ps *problems.List) {
 		named[j.Name] = i
 		listed = listed || len(j.Tools) > 0
 		c.job(ps, path, j)
+	}
+	ps.Check("cron.people", c.Cron.People.Validate())
+	if _, err := budgets.Parse(c.Cron.People.MaxCost); err != nil {
+		ps.Check("cron.people.max_cost", err)
+	}
+	for i, tool := range c.Cron.People.Tools {
+		at := fmt.Sprintf("cron.people.tools[%d]", i)
+		ps.Check(at, c.checkToolName(tool))
+		if tool == errands.ToolName {
+			ps.Add(at, "what is scheduled schedules nothing itself")
+		}
 	}
 	if c.Cron.AllowAdmin && !listed {
 		ps.Add("cron.allow_admin", "has no effect: no job lists tools")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/gateway/errands"
 	"parley/problems"
 	"parley/subagents"
 	"parley/subagents/overview"
@@ -69,13 +70,13 @@ func (c Config) validateTools(ps *problems.List) {
 func ToolNames() []string {
 	return append(append([]string{
 		"read_file", "list_directory", "glob", "grep", "view", "write_file", "edit_file", "delete_file", files.SendName,
-	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName, bashName, folderName, web.FetchName, web.SearchName)
+	}, overview.Names()...), subagents.SpawnName, subagents.SendName, skills.ToolName, bashName, folderName, web.FetchName, web.SearchName, errands.ToolName)
 }
 
 // validateToolsThatAreOff reports tools that agents name and that nobody has turned on.
 func (c Config) validateToolsThatAreOff(ps *problems.List) {
-	off := map[string]string{bashName: "bash.enabled: true", folderName: "bash.enabled: true", web.FetchName: "web.fetch.enabled: true", web.SearchName: "web.search.kind"}
-	for name, is := range map[string]bool{bashName: c.Bash.Enabled, folderName: len(c.ProgramTools()) > 0 || c.Tools.Unread, web.FetchName: c.Web.Fetch.Enabled, web.SearchName: c.Web.Search.Enabled()} {
+	off := map[string]string{bashName: "bash.enabled: true", folderName: "bash.enabled: true", web.FetchName: "web.fetch.enabled: true", web.SearchName: "web.search.kind", errands.ToolName: "cron.people.enabled: true"}
+	for name, is := range map[string]bool{bashName: c.Bash.Enabled, folderName: len(c.ProgramTools()) > 0 || c.Tools.Unread, web.FetchName: c.Web.Fetch.Enabled, web.SearchName: c.Web.Search.Enabled(), errands.ToolName: c.Cron.People.Enabled} {
 		if is {
 			delete(off, name)
 		}

@@ -18,7 +18,7 @@ import (
 // any more. It is counted and logged, and m costs nothing.
 func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 	if m.Job != "" {
-		return a.refusesJob(m), nil
+		return a.refusesJob(m)
 	}
 	if a.settings.Authorize == nil {
 		return false, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/channels"
+	"parley/gateway/errands"
 	"parley/gateway/messages"
 	"parley/gateway/outcomes"
 	"parley/gateway/schedule"
@@ -13,27 +14,43 @@ import (
 	"parley/tools"
 )
 
-// jobOf returns the job of whose run t is, as it is configured; nil: t is of none. A run of a job
-// that the configuration has no more is of the zero Job, which may do nothing.
-func (a *owner) jobOf(t sessions.Turn) *schedule.Job {
+// jobOf returns the job of whose run t is, as it is configured, or as its person may have it run; nil:
+// t is of none. A run of a job that is not there any more is of the zero Job, which may do nothing.
+func (a *owner) jobOf(t sessions.Turn) (*schedule.Job, error) {
 	name := messages.JobOf(a.m.Key, t.Sender, t.From)
 	if name == "" {
-		return nil
+		return nil, nil //nolint:nilnil // most turns are of no job
 	}
-	j := a.settings.Jobs[name]
-	return &j
+	j, err := a.findJob(name)
+	return &j, err
+}
+
+// findJob returns the job of a name as it may run now; the zero Job when it may not.
+func (a *owner) findJob(name string) (schedule.Job, error) {
+	if !errands.IsName(name) || a.settings.Errands == nil {
+		return a.settings.Jobs[name], nil
+	}
+	j, err := a.settings.Errands.Job(a.ctx, name)
+	if err != nil {
+		return j, fmt.Errorf("look up what somebody has scheduled: %w", err)
+	}
+	return j, nil
 }
 
 // refusesJob reports whether the run that m asks for does not begin, or go on. It is counted and
 // logged.
-func (a *owner) refusesJob(m channels.Message) bool {
-	why := a.settings.Jobs[m.Job].Refusal(m, a.m.Key)
+func (a *owner) refusesJob(m channels.Message) (bool, error) {
+	j, err := a.findJob(m.Job)
+	if err != nil {
+		return false, err
+	}
+	why := j.Refusal(m, a.m.Key)
 	if why == "" {
-		return false
+		return false, nil
 	}
 	a.w.Observer.CountIgnored(m.Channel, outcomes.NotAllowed)
 	a.w.Logger.Warn("run of a job refused", "job", m.Job, "channel", m.Channel, "event", m.Event, "reason", why)
-	return true
+	return true, nil
 }
 
 // renewSession gives a run of a job a session of its own, if that of the run before is still

@@ -37,12 +37,16 @@ type journal struct {
 
 var _ agent.Journal = (*journal)(nil)
 
-func (a *owner) journal(t sessions.Turn) *journal {
-	j := &journal{a: a, t: t, job: a.jobOf(t), Journal: sessions.Journal{
+func (a *owner) journal(t sessions.Turn) (*journal, error) {
+	job, err := a.jobOf(t)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{a: a, t: t, job: job, Journal: sessions.Journal{
 		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
 	}}
 	j.Scopes = j.scopes
-	return j
+	return j, nil
 }
 
 func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {

@@ -144,7 +144,10 @@ func (a *actor) resume(stop bool) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("resume a turn: %w", err)
 	}
-	j := a.journal(t)
+	j, err := a.journal(t)
+	if err != nil {
+		return false, err
+	}
 	j.resumed = true
 	if j.decided, err = a.findDecision(t.ID); err != nil {
 		return false, err

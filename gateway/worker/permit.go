@@ -296,7 +296,10 @@ func (a *actor) openDecided(e broker.Envelope, msg channels.Message, r approvals
 	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
 	a.m.LastRead = max(a.m.LastRead, e.Seq)
 	a.showWorking(t, []string{msg.MessageID})
-	j := a.journal(t)
+	j, err := a.journal(t)
+	if err != nil {
+		return false, err
+	}
 	j.decided, j.asker = &r, new(senderOf(r.Asker))
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
 		j.SetHistory(append(before, asked))

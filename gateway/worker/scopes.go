@@ -16,12 +16,21 @@ func (j *journal) scopes(ctx context.Context, at time.Time) ([]sessions.Scope, e
 	l := j.a.settings.Limits
 	all := l.Scopes(j.a.token, j.t)
 	if j.job != nil {
-		all = l.JobScopes(j.a.token, j.t)
+		all = j.jobScopes(l)
 	}
 	if l.Turn == 0 && j.counted {
 		all = append(all, budgets.TurnScope(j.t.ID))
 	}
 	return j.raise(ctx, all, at)
+}
+
+// jobScopes returns what a run of a job is counted for. One that a person has scheduled is theirs, and
+// each has a budget of its own.
+func (j *journal) jobScopes(l budgets.Limits) []sessions.Scope {
+	if j.job.Person == "" {
+		return l.JobScopes(j.a.token, j.t)
+	}
+	return l.ErrandScopes(j.a.token, j.t, j.job.Person, j.job.MaxCost)
 }
 
 // Spent implements [agent.Journal].

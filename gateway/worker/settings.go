@@ -11,6 +11,7 @@ import (
 	"parley/gateway/activity"
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
+	"parley/gateway/errands"
 	"parley/gateway/goals"
 	"parley/gateway/policy"
 	"parley/gateway/schedule"
@@ -60,6 +61,8 @@ type Settings struct {
 	Approvers func(ctx context.Context, channel string) (bool, error)
 	// Jobs are the operator's, by name: whose message is of one is answered by its rights.
 	Jobs map[string]schedule.Job
+	// Errands are what people have scheduled; nil: nobody has.
+	Errands *errands.Desk
 	// AgentFor returns which agent answers a message, in a chat with these ids; empty: the
 	// one to which it came. nil: always that one.
 	AgentFor func(m channels.Message, chat ...string) string

@@ -199,7 +199,10 @@ func (a *actor) openTurn(q question) (bool, error) {
 	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
 	a.m.LastRead = max(a.m.LastRead, q.through, seq)
 	a.showWorking(t, q.leadIDs())
-	j := a.journal(t)
+	j, err := a.journal(t)
+	if err != nil {
+		return false, err
+	}
 	j.asker = &first.Sender
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
 		j.SetHistory(append(before, asked))

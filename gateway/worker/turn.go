@@ -51,7 +51,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if err != nil {
 		return false, err
 	}
-	send, err := a.sendTool(a.ctx, j)
+	own, err := a.ownTools(a.ctx, j)
 	if err != nil {
 		return false, err
 	}
@@ -83,7 +83,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		defer close(attended)
 		s.run(ctx)
 	}()
-	set := a.bindTools(j, ag, send, subagents.Root{Workspace: workspace, Dir: dir, Env: ag.Env, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
+	set := a.bindTools(j, ag, own, subagents.Root{Workspace: workspace, Dir: dir, Env: ag.Env, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
 	loop.Gate, loop.Pause = j.gate(loop.Gate, plan, looks), j.asksForMore(loop.Why)
@@ -145,7 +145,7 @@ func (j *journal) systemMessage(ctx context.Context, ag Agent, plan bool) []llm.
 
 // bindTools returns the agent's tools as they act for the turn; root is what of its tree is not
 // known from the turn.
-func (a *actor) bindTools(j *journal, ag Agent, send tools.Tool, root subagents.Root) *tools.Set {
+func (a *actor) bindTools(j *journal, ag Agent, own []tools.Tool, root subagents.Root) *tools.Set {
 	set := ag.Tools
 	if a.w.Subagents != nil && set != nil {
 		root.Turn, root.Key, root.Fence, root.Tools, root.Scopes, root.Slot = j.t, a.m.Key, j.Fence, set, j.Scopes, &a.slot
@@ -153,10 +153,7 @@ func (a *actor) bindTools(j *journal, ag Agent, send tools.Tool, root subagents.
 		j.tree = a.w.Subagents.Tree(root)
 		set = j.tree.Tools()
 	}
-	if send != nil {
-		set = set.Bind(send)
-	}
-	return set
+	return set.Bind(own...)
 }
 
 // beginTurn starts what runs beside a turn that answers a message, and returns what one is to

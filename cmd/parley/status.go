@@ -84,6 +84,22 @@ func printStatus(w io.Writer, st admin.Status) error {
 	if st.Work.Asked > 0 {
 		line("permissions    %s for somebody's permission: parley approvals ls", plural(st.Work.Asked, "call")+" waiting")
 	}
+	if st.Pairing > 0 {
+		line("pairing        %s: parley pair ls", plural(st.Pairing, "code")+" waiting")
+	}
+	if c := st.Schedules; c.Jobs > 0 {
+		text := plural(c.Jobs, "job")
+		if c.People > 0 {
+			text += fmt.Sprintf(" (%d of people)", c.People)
+		}
+		if !c.Next.IsZero() {
+			text += ", the next at " + formatTime(c.Next)
+		}
+		if c.Failing > 0 {
+			text += fmt.Sprintf(", %d failing: parley cron ls", c.Failing)
+		}
+		line("schedules      %s", text)
+	}
 	line("turns          %s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
 	for _, m := range st.Recent.Models {
 		last := ""

@@ -16,6 +16,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/sessions"
 	"parley/tools/mcp"
+	"parley/transcript"
 )
 
 // Status is how a gateway is, at one moment. It names nobody and quotes
@@ -37,7 +38,10 @@ type Status struct {
 	Channels []ChannelStatus `json:"channels"`
 	Work     Work            `json:"work"`
 	Outbox   Outbox          `json:"outbox"`
-	Spend    Spend           `json:"spend"`
+	// Pairing is how many strangers wait with a code to be let in.
+	Pairing   int       `json:"pairing"`
+	Schedules Schedules `json:"schedules"`
+	Spend     Spend     `json:"spend"`
 	// Recent is what became of turns and model calls in the last minutes.
 	Recent Recent `json:"recent"`
 	// Circuits are models that are not called at present, after failures in a row.
@@ -56,6 +60,14 @@ type Status struct {
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// MCP is the servers whose tools agents may have, without what those say of their tools.
 	MCP []mcp.Status `json:"mcp,omitempty"`
+}
+
+// Schedules is what agents do at set times: jobs of the configuration, and what people have scheduled.
+type Schedules struct {
+	Jobs    int       `json:"jobs"`          // that are enabled
+	People  int       `json:"people"`        // those of them that are people's
+	Next    time.Time `json:"next,omitzero"` // when the first of them is due
+	Failing int       `json:"failing"`       // those of them whose last run did not end with an answer
 }
 
 // Sandbox is which walls there are around programs.
@@ -169,6 +181,9 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 	if err != nil {
 		return err
 	}
+	if err := s.countSchedules(ctx, st); err != nil {
+		return err
+	}
 	st.Work = Work{Running: b.Running, Asked: asked, Waiting: b.Waiting, WaitsSince: b.WaitsSince}
 	st.Outbox = Outbox{Pending: b.Pending, PendingSince: b.PendingSince, Ambiguous: b.Ambiguous}
 	settled, held, err := s.o.Store.Spent(ctx, budgets.Limits{}.DayScope(), st.Now)
@@ -211,6 +226,43 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 	st.Log = LogSize{Bytes: stats.Bytes, MaxBytes: stats.MaxBytes, Messages: stats.Messages}
 	st.StoreBytes, err = s.o.StoreSize()
 	return err
+}
+
+// countSchedules asks for the codes that wait, and for the jobs.
+func (s *Server) countSchedules(ctx context.Context, st *Status) error {
+	asking, err := s.o.People.Requests(ctx, "")
+	if _, err = passUnreadable(err); err != nil {
+		return err
+	}
+	st.Pairing = len(asking)
+	jobs, err := s.o.Jobs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		d, err := s.describeJob(ctx, j)
+		if err != nil {
+			return err
+		}
+		if d.State == JobOff {
+			continue
+		}
+		if d.Person != "" && d.Next.IsZero() && d.State == JobIdle { // it is past
+			continue
+		}
+		c := &st.Schedules
+		c.Jobs++
+		if d.Person != "" {
+			c.People++
+		}
+		if !d.Next.IsZero() && (c.Next.IsZero() || d.Next.Before(c.Next)) {
+			c.Next = d.Next
+		}
+		if d.Last != nil && !slices.Contains([]string{"", string(transcript.EndTurn), string(transcript.Done)}, d.Last.Outcome) {
+			c.Failing++
+		}
+	}
+	return nil
 }
 
 // lettersJudged is how many dead letters are looked at, the oldest first.

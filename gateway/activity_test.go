@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,15 +207,15 @@ func TestSlackShowsWhatTheBotDoesBesideTheThread(t *testing.T) {
 func TestAPersonSeesThatTheConversationIsMadeShorter(t *testing.T) {
 	t.Parallel()
 	p := newPaused()
-	summarised := false
+	var summarised atomic.Bool
 	env := gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(ctx context.Context, q *model.Prompt) model.Answer {
 			switch {
 			case strings.HasPrefix(q.LastText(), "Provide a detailed but concise summary"):
 				p.wait(ctx)
-				summarised = true
+				summarised.Store(true)
 				return model.Reply(model.Say("<summary>They talk about this and that.</summary>"))
-			case summarised:
+			case summarised.Load():
 				p.wait(ctx)
 				return model.Reply(model.Say("done"))
 			}

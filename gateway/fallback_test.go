@@ -87,7 +87,7 @@ func TestAnotherProviderAnswersWhileOneIsDown(t *testing.T) {
 	noError(t, err)
 	calls := map[string]int64{}
 	for _, g := range used.Groups {
-		calls[g.Group] = int64(g.Calls)
+		calls[g.Group] = g.Calls
 	}
 	if calls["sim/demo"] != 2 || calls["spare/second"] != 2 {
 		t.Errorf("the ledger has %v", calls)

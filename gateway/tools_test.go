@@ -54,7 +54,7 @@ func TestAnAgentHasAllToolsByDefault(t *testing.T) {
 	for _, tool := range (<-seen).Tools {
 		names = append(names, tool.Name)
 	}
-	off := []string{"bash", "web_fetch", "web_search", "schedule"} // see TestAnAgentRunsScripts, TestAnAgentReadsThePage and TestAPersonSchedulesByTalking
+	off := []string{"bash", "set_working_directory", "web_fetch", "web_search", "schedule"} // see TestAnAgentRunsScripts, TestAnAgentReadsThePage and TestAPersonSchedulesByTalking
 	all := slices.DeleteFunc(settings.ToolNames(), func(name string) bool { return slices.Contains(off, name) })
 	if d := cmp.Diff(all, names); d != "" {
 		t.Errorf("-want +got\n%s", d)

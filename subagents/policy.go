@@ -35,7 +35,9 @@ func (c Config) permits(tool string, depth, maxDepth int) bool {
 		return true
 	case !slices.Contains(c.Tools, tool) && !slices.Contains(c.AlsoAllow, tool):
 		return false
-	case slices.Contains(c.Deny, tool), slices.Contains(sending, tool), tool == shell.FolderName: // it begins where its parent's turn does
+	case slices.Contains(c.Deny, tool), slices.Contains(sending, tool):
+		return false
+	case tool == shell.FolderName: // its commands begin where its parent's do
 		return false
 	case slices.Contains(always, tool) && !slices.Contains(c.AlsoAllow, tool):
 		return false

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/commands"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
+	"parley/sessions"
 )
 
 // letApprovers has the rig's intake know person 1 as the approver, and 2 and 3 as people; of the
@@ -193,6 +194,18 @@ func TestADecisionOfAnotherChatThatComesToNothing(t *testing.T) {
 				r.say(1, "/approve "+code)
 			},
 			"2 may not speak to me any more, so the call of noted that CODE asked about does not run.",
+		},
+		"the bot was removed from the chat": {
+			func(r *fixture, _ map[string]policy.Access, _ *atomic.Bool, code string) {
+				at := inKitchen(r.message(2, "")).Address
+				if _, _, err := r.store.CloseChat(context.Background(), sessions.CloseRequest{
+					ID: "gone", Chat: sessions.ChatID{Channel: at.Channel, Account: at.Account, Peer: at.Peer}, At: time.Now(),
+				}); err != nil {
+					r.t.Fatal(err)
+				}
+				r.say(1, "/approve "+code)
+			},
+			"I cannot write any more to the chat where that was asked, so nothing runs.",
 		},
 		"somebody has said stop before it was taken up": {
 			func(r *fixture, _ map[string]policy.Access, _ *atomic.Bool, code string) {

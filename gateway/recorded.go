@@ -38,7 +38,7 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 			Middleware: middleware, MaxCost: a.MaxTurnCost, MaxTurnTokens: a.MaxTurnTokens,
 			MaxSteps: a.MaxSteps, MaxTokens: a.MaxTok, Window: a.Window, SeesPictures: true, // what it was shown, the recording says
 			Parameters: a.Parameters,
-			Prompt:     e.said[name].agent(),
+			Prompt:     e.said[name].agent(), Env: setup.Environment,
 		}
 	}
 	var err error

@@ -170,7 +170,7 @@ func (l *lair) tempt(t *testing.T, gw *gatewaytest.Running, p telegram.Person, o
 // outcomesOf are the words that a document may have for what a call comes to, beside regular
 // expressions: refused is a rule that says no, and walled a script that ran and did not succeed.
 var outcomesOf = map[string]string{
-	"refused": `not run|needs a person|path not allowed|was not (fetched|read)|must be relative|Unknown tool|there is no (parameter|such session)|differ in case|given twice`,
+	"refused": `not run|needs a person|path not allowed|was not (fetched|read)|must be relative|not found|does not exist|Unknown tool|there is no (parameter|such session)|differ in case|given twice`,
 	"walled":  `exit code: [1-9]|not run|needs a person`,
 }
 

@@ -86,12 +86,14 @@ type Header struct {
 type Setup struct {
 	Agents    map[string]Agent `json:"agents"`
 	Subagents subagents.Config `json:"subagents"`
-	Context   pressure.Policy  `json:"context,omitzero"`   // zero: the defaults
-	Goals     *goals.Config    `json:"goals,omitempty"`    // null: there were none yet
-	Bash      *Bash            `json:"bash,omitempty"`     // null: no agent could have the tool
-	Commands  *Commands        `json:"commands,omitempty"` // null: there were none
-	Web       *Web             `json:"web,omitempty"`      // null: no agent could have the tools
-	MCP       []mcp.Recording  `json:"mcp,omitempty"`      // tools of MCP servers, as they were offered
+	Context   pressure.Policy  `json:"context,omitzero"` // zero: the defaults
+	Goals     *goals.Config    `json:"goals,omitempty"`  // null: there were none yet
+	Bash      *Bash            `json:"bash,omitempty"`   // null: no agent could have the tool
+	// Environment is what scripts and the operator's command lines had set, as NAME=value.
+	Environment []string        `json:"environment,omitempty"`
+	Commands    *Commands       `json:"commands,omitempty"` // null: there were none
+	Web         *Web            `json:"web,omitempty"`      // null: no agent could have the tools
+	MCP         []mcp.Recording `json:"mcp,omitempty"`      // tools of MCP servers, as they were offered
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance

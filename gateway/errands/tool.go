@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/channels"
@@ -110,18 +111,25 @@ func NewTool() (tools.Tool, error) { return newTool(nil, Caller{}) }
 // Bind returns the tool for a turn of a caller, whose role is read anew with each call.
 func (d *Desk) Bind(c Caller) (tools.Tool, error) { return newTool(d, c) }
 
-func newTool(d *Desk, who Caller) (tools.Tool, error) {
-	t, err := tools.New(ToolName, aboutTool, input.category, func(ctx context.Context, in input, c tools.Call) (tools.Result, error) {
-		if d == nil || !d.Config.Enabled {
-			return tools.Result{}, errNoPerson
-		}
-		text, err := d.serve(ctx, who, in, fmt.Sprintf("%s/%s/%d/%s", c.Session, c.Turn, c.Step, c.ID))
-		return tools.Result{Content: text}, err
+// unbound is the tool that schedules nothing, with its schema; see tools.WithRun.
+var unbound = sync.OnceValues(func() (tools.Tool, error) {
+	return tools.New(ToolName, aboutTool, input.category, func(context.Context, input, tools.Call) (tools.Result, error) {
+		return tools.Result{}, errNoPerson
 	}, announce)
+})
+
+func newTool(d *Desk, who Caller) (tools.Tool, error) {
+	t, err := unbound()
 	if err != nil {
 		return nil, fmt.Errorf("make the tool %s: %w", ToolName, err)
 	}
-	return binder{t}, nil
+	if d == nil || !d.Config.Enabled {
+		return binder{t}, nil
+	}
+	return binder{tools.WithRun(t, func(ctx context.Context, in input, c tools.Call) (tools.Result, error) {
+		text, err := d.serve(ctx, who, in, fmt.Sprintf("%s/%s/%d/%s", c.Session, c.Turn, c.Step, c.ID))
+		return tools.Result{Content: text}, err
+	})}, nil
 }
 
 // serve does what a call says, which by names.

@@ -122,8 +122,11 @@ func (d *Handler) logAccess(event string, by messages.Caller, id string, role ro
 
 // describeConflict says to people what of a failed decision concerns them.
 func describeConflict(err error) (string, error) {
-	if errors.Is(err, people.ErrChanged) {
+	switch {
+	case errors.Is(err, people.ErrChanged):
 		return "Somebody else decided about that person just now, so I did nothing.", nil
+	case errors.Is(err, people.ErrShutOut):
+		return "The operator has shut out that person, and only the operator lets them in again.", nil
 	}
 	return "", err
 }

@@ -72,3 +72,39 @@ func TestOwnersDecideWhoMayTalkToTheBot(t *testing.T) {
 	says("deny 9", "in a direct message")
 	is("9", roles.User)
 }
+
+// A word of an owner does not take the place of the operator's, by which somebody is shut out for
+// good: neither under the same id nor under the person's other one.
+func TestAnOwnerDoesNotReplaceTheOperatorsDenial(t *testing.T) {
+	t.Parallel()
+	d, s, k := desk(t)
+	book := &people.Book{Store: s, Now: func() time.Time { return now }}
+	d.People, d.Accounts = book, map[string]commands.Account{"tg": {Access: policy.Access{People: []string{"1"}, Roles: policy.RoleLists{Owner: []string{"1"}}}}}
+	by := asker(k)
+	by.Channel, by.Role, by.Sender = "tg", roles.Owner, "1"
+	asked, _, err := book.Ask(t.Context(), "tg", channels.Sender{ID: "66", Alias: "+66"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.Approve(t.Context(), "tg", asked, people.By{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.Deny(t.Context(), "tg", "66", people.By{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"deny 66", "deny +66", "allow 66", "allow 66 user"} {
+		if _, err := d.Answer(t.Context(), by, messages.Command{Name: "access", Args: args}); err != nil {
+			t.Fatalf("/access %s: %v", args, err)
+		}
+	}
+	who := channels.Sender{ID: "66"}
+	if standing, err := book.Standing(t.Context(), "tg", who); err != nil || standing.Ruling != policy.ShutOut {
+		t.Errorf("whom the operator shut out is decided %+v, %v", standing, err)
+	}
+	all, err := book.Decisions(t.Context(), "tg")
+	for _, p := range all {
+		if p.ID == "66" && p.By.ID != "" {
+			t.Errorf("66 is shut out by %s, %v, want the operator", p.By, err)
+		}
+	}
+}

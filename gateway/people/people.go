@@ -225,14 +225,16 @@ func list[T any](ctx context.Context, b *Book, kind, channel string, yield func(
 	return errors.Join(broken...)
 }
 
-// Allow lets somebody in, in direct messages, with a role, whatever was decided about them before.
-// Without a role they have the one that the configuration says.
+// Allow lets somebody in, in direct messages, with a role, whatever was decided about them before;
+// but whom the operator has shut out only the operator lets in: ErrShutOut. Without a role they have
+// the one that the configuration says.
 func (b *Book) Allow(ctx context.Context, channel, id string, role roles.Role, by By) (Person, error) {
 	return b.decide(ctx, channel, id, policy.Standing{Ruling: policy.LetIn, Role: role}, by)
 }
 
 // Deny shuts somebody out everywhere on the channel, and takes their code away if they had one.
-// If the id is the other one of somebody who was let in, their record is the one that changes.
+// If the id is the other one of somebody who was let in, their record is the one that changes. Whom
+// the operator has shut out stays shut out by the operator.
 func (b *Book) Deny(ctx context.Context, channel, id string, by By) (Person, error) {
 	all, err := b.Decisions(ctx, channel)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
@@ -255,13 +257,24 @@ func (b *Book) Deny(ctx context.Context, channel, id string, by By) (Person, err
 	return p, b.dropRequest(ctx, channel, id)
 }
 
-// decide writes a decision over whatever there was.
+// decide writes a decision. The operator's replaces whatever there was; anybody else's replaces what
+// was read, but not that the operator has shut the person out, nor a record that cannot be read.
 func (b *Book) decide(ctx context.Context, channel, id string, d policy.Standing, by By) (Person, error) {
 	p, err := b.read(ctx, channel, id)
-	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+	unreadable := errors.Is(err, records.ErrUnreadable)
+	if err != nil && !unreadable {
 		return p, err
 	}
-	p.Ruling, p.Role, p.By, p.At, p.revision = d.Ruling, d.Role, by, b.Now().UTC(), sessions.AnyRevision
+	final := unreadable || p.Ruling == policy.ShutOut && p.By.ID == ""
+	switch {
+	case by.ID == "":
+		p.revision = sessions.AnyRevision
+	case final && d.Ruling == policy.ShutOut:
+		return p, nil
+	case final:
+		return p, ErrShutOut
+	}
+	p.Ruling, p.Role, p.By, p.At = d.Ruling, d.Role, by, b.Now().UTC()
 	return p, b.write(ctx, p)
 }
 

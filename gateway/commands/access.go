@@ -70,9 +70,9 @@ func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, ar
 		if final, err := d.isFinal(ctx, by.Channel, id); final || err != nil {
 			return fmt.Sprintf("The operator has shut out %s, and only the operator lets them in again.", conversations.Code(id)), err
 		}
-		return d.allow(ctx, by, account.Access, id, role)
+		return d.allow(ctx, by, account.Access, id, standing, role)
 	case verb == "allow":
-		return d.allow(ctx, by, account.Access, id, role)
+		return d.allow(ctx, by, account.Access, id, standing, role)
 	case verb == "deny" && role == roles.None:
 		return d.deny(ctx, by, id)
 	}
@@ -89,14 +89,17 @@ func (d *Handler) isFinal(ctx context.Context, channel, id string) (bool, error)
 	return i < 0 || decided[i].Ruling == policy.ShutOut && decided[i].By.ID == "", nil
 }
 
-func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, role roles.Role) (string, error) {
+// allow lets somebody in, about whom was is decided, with a role; None: as a user. To take a decision
+// back must not give more than that: it may be by one that they are not what the configuration says.
+func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, was policy.Standing, role roles.Role) (string, error) {
+	listed := a.Everyone || slices.Contains(a.People, id)
 	var err error
-	if role == roles.None && (a.Everyone || slices.Contains(a.People, id)) {
+	if role == roles.None && was.Role == roles.None && listed && !roles.User.IsBelow(a.ListedRole(id)) {
 		_, err = d.People.Reset(ctx, by.Channel, id)
 		role = a.ListedRole(id)
 	} else {
-		_, err = d.People.Allow(ctx, by.Channel, id, role, people.By{ID: by.Sender, Name: by.Name})
 		role = cmp.Or(role, roles.User)
+		_, err = d.People.Allow(ctx, by.Channel, id, role, people.By{ID: by.Sender, Name: by.Name})
 	}
 	if text, err := describeConflict(err); text != "" || err != nil {
 		return text, err

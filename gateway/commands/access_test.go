@@ -21,7 +21,7 @@ func TestOwnersDecideWhoMayTalkToTheBot(t *testing.T) {
 	d, s, k := desk(t)
 	access := policy.Access{People: []string{"1", "2", "3"}, Approvers: []string{"2"}, Roles: policy.RoleLists{Owner: []string{"1", "3"}}}
 	book := &people.Book{Store: s, Now: func() time.Time { return now }}
-	d.People, d.Accounts = book, map[string]commands.Account{"tg": {Access: access}}
+	d.People, d.Accounts = book, accountOf(access)
 	by := asker(k)
 	by.Channel, by.Role, by.Name = "tg", roles.Owner, "Ann"
 	if _, err := book.Deny(t.Context(), "tg", "66", people.By{}); err != nil {
@@ -66,8 +66,8 @@ func TestOwnersDecideWhoMayTalkToTheBot(t *testing.T) {
 	says("deny 2", "Done: I do not answer `2` any more.")
 	is("2", roles.None)
 	says("", "`1`: owner\n`2`: shut out\n`3`: owner\n`66`: shut out\n`9`: user")
-	says("allow 2", "who is an admin here.") // as the configuration says
-	is("2", roles.Admin)
+	says("allow 2", "who is a user here.") // an admin again makes only the operator
+	is("2", roles.User)
 	by.From = sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.Group, Peer: "-1"}
 	says("deny 9", "in a direct message")
 	is("9", roles.User)
@@ -107,4 +107,38 @@ func TestAnOwnerDoesNotReplaceTheOperatorsDenial(t *testing.T) {
 			t.Errorf("66 is shut out by %s, %v, want the operator", p.By, err)
 		}
 	}
+}
+
+// Whom the configuration calls an owner or admin and the operator has made less is no more again by an
+// owner's word, whichever way: not by taking the operator's back, nor by shutting them out before.
+func TestAnOwnerDoesNotUndoThatTheOperatorLoweredSomebody(t *testing.T) {
+	t.Parallel()
+	for _, commands := range [][]string{{"allow 3"}, {"deny 3", "allow 3"}, {"allow 2"}, {"deny 2", "allow 2"}} {
+		d, s, k := desk(t)
+		access := policy.Access{People: []string{"1", "2", "3"}, Approvers: []string{"2"}, Roles: policy.RoleLists{Owner: []string{"1", "3"}}}
+		book := &people.Book{Store: s, Now: func() time.Time { return now }}
+		d.People, d.Accounts = book, accountOf(access)
+		by := asker(k)
+		by.Channel, by.Role, by.Sender = "tg", roles.Owner, "1"
+		for _, id := range []string{"2", "3"} {
+			if _, err := book.Allow(t.Context(), "tg", id, roles.Guest, people.By{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, args := range commands {
+			if _, err := d.Answer(t.Context(), by, messages.Command{Name: "access", Args: args}); err != nil {
+				t.Fatalf("/access %s: %v", args, err)
+			}
+		}
+		for _, id := range []string{"2", "3"} {
+			who := channels.Sender{ID: id}
+			if standing, err := book.Standing(t.Context(), "tg", who); err != nil || roles.User.IsBelow(access.RoleOf(who, standing)) {
+				t.Errorf("after /access %q %s is %+v, %v: %s", commands, id, standing, err, access.RoleOf(who, standing))
+			}
+		}
+	}
+}
+
+func accountOf(a policy.Access) map[string]commands.Account {
+	return map[string]commands.Account{"tg": {Access: a}}
 }

@@ -39,6 +39,10 @@ const (
 	// keptAfter is how long what was to be done once is kept behind its time, so that it runs
 	// late rather than not at all, and can be looked at.
 	keptAfter = 7 * 24 * time.Hour
+	// mostPast is how many errands of one person are kept that are past, or as many as may wait if
+	// that is more: else who has something done every minute, ten at a time, leaves no room for
+	// anybody.
+	mostPast = 20
 )
 
 // Why something cannot be scheduled or removed.
@@ -165,6 +169,9 @@ func (b *Book) Add(ctx context.Context, e Errand, by string, most int) (Errand, 
 	if known, err := b.Find(ctx, e.Name); !errors.Is(err, ErrNone) {
 		return known, err
 	}
+	if err := b.dropOldest(ctx, e.Channel, e.Person, max(mostPast, most)); err != nil {
+		return e, err
+	}
 	if err := b.checkRoom(ctx, e, most-1, mostOfAll-1); err != nil {
 		return e, err
 	}
@@ -204,6 +211,23 @@ func (b *Book) checkRoom(ctx context.Context, e Errand, own, all int) error {
 		return ErrTooMany
 	case len(kept) > all:
 		return ErrFull
+	}
+	return nil
+}
+
+// dropOldest takes away what of a person's errands is past, but for so many of the latest.
+func (b *Book) dropOldest(ctx context.Context, channel, person string, most int) error {
+	past, err := b.Of(ctx, channel, person)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return err
+	}
+	now := b.Now()
+	past = slices.DeleteFunc(past, func(e Errand) bool { return !e.IsPast(now) })
+	slices.SortFunc(past, func(a, b Errand) int { return b.Once.Compare(a.Once) })
+	for _, e := range past[min(most, len(past)):] {
+		if err := b.Drop(ctx, e.Name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -387,3 +387,26 @@ func (f *faulty) Records(ctx context.Context, kind, prefix string, now time.Time
 	}
 	return f.Store.Records(ctx, kind, prefix, now, yield)
 }
+
+// What is past counts for nobody's own bound, so of one person only the latest of it are kept: who has
+// something done every minute does not take the room of all the others.
+func TestWhatIsPastOfOnePersonLeavesRoomForOthers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for minute := range 8 {
+		for n := range 10 {
+			h.wants(dm("1"), fmt.Sprintf(`{"action":"add","task":"%d of %d","in_minutes":1}`, n, minute), "Scheduled")
+		}
+		h.now = h.now.Add(time.Minute)
+	}
+	h.wants(dm("1"), `{"action":"add","task":"the last","in_minutes":1}`, "Scheduled")
+	all := h.errands()
+	if len(all) != 21 {
+		t.Errorf("%d errands are kept, want the one that waits and 20 that are past", len(all))
+	}
+	for _, e := range all {
+		if h.now.Sub(e.Once) > time.Minute {
+			t.Errorf("kept is %q of %s, and later ones are not", e.Task, e.Once)
+		}
+	}
+}

@@ -87,11 +87,12 @@ func (j *journal) promptGoal(ctx context.Context) string {
 }
 
 // followGoal adds to the end of the turn what becomes of the session's goal by it; reached
-// says that it is completed. The store is read only where that is possible.
+// says that it is completed: nothing by a guest's, who may neither set a goal nor say that it is
+// reached. The store is read only where that is possible.
 func (j *journal) followGoal(ctx context.Context, e *sessions.FinishTurn, o agent.Outcome) (reached bool, err error) {
 	w, wanted := j.a.w, j.a.settings.Goals
 	said := saysDone(e.Messages, o, wanted)
-	if wanted.Off || j.job != nil || j.decided != nil || !said && !wanted.FromMessages {
+	if wanted.Off || j.looks || j.job != nil || j.decided != nil || !said && !wanted.FromMessages {
 		return false, nil
 	}
 	history, err := j.Messages(ctx)

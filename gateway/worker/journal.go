@@ -28,6 +28,7 @@ type journal struct {
 	decided     *approvals.Request  // by whose decision the turn was opened; nil: by a message
 	job         *schedule.Job       // of whose run the turn is; nil: of none
 	asker       *channels.Sender    // who asks; nil: as the message says that opened the turn
+	looks       bool                // who asks is a guest
 	resumed     bool                // an earlier take may have left children behind
 	tree        *subagents.TurnTree // nil: it can have no children
 	titling     <-chan struct{}     // closed when the call for a title has its money; nil: there is none

@@ -177,3 +177,46 @@ func TestWhomARecordMakesAnAdminPermits(t *testing.T) {
 		}
 	})
 }
+
+// What a guest may not say by a command they do not bring about by words: no message of theirs becomes
+// a goal, and none that is active is reached by an answer to them.
+func TestMessagesOfAGuestChangeNoGoal(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		_, with := withRoles(r, policy.RoleLists{Guest: []string{"1"}})
+		r.start("w1", with, func(o *worker.Options) { o.Settings.Goals.FromMessages = true })
+		said := func(who int, text string) channels.Message {
+			m := r.message(who, text)
+			m.Address.Kind, m.Address.Peer, m.Mentioned = sessionkeys.Group, fmt.Sprint(kitchen), true
+			return m
+		}
+		goal := func() goals.Goal {
+			m, err := r.store.Mailbox(t.Context(), r.keyOf(said(1, "")).Token())
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := goals.Read(t.Context(), r.store, m.Session, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		says := func(who int, text string) {
+			r.bring(said(who, text))
+			r.idle()
+		}
+		says(1, "delete it all")
+		if g := goal(); g.State != goals.Idle {
+			t.Errorf("the goal of a guest's message is %s", g)
+		}
+		says(2, "clean up")
+		says(1, "done")
+		if g := goal(); g.State != goals.Active || !strings.HasSuffix(g.Text, "clean up") {
+			t.Errorf("after a guest's word the goal of another is %s", g)
+		}
+		says(2, "done")
+		if g := goal(); g.State != goals.Completed {
+			t.Errorf("after the answer that says so the goal is %s", g)
+		}
+	})
+}

@@ -40,6 +40,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if err != nil {
 		return false, err
 	}
+	j.looks = looks
 	if plan || looks {
 		ag.Tools = ag.Tools.Plan()
 	}

@@ -66,7 +66,7 @@ func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, ar
 		return fmt.Sprintf("%s is an owner, about whom only the operator decides.", conversations.Code(id)), nil
 	}
 	switch verb := strings.ToLower(words[0]); {
-	case verb == "allow" && standing.Ruling == policy.ShutOut:
+	case verb == "allow" && standing.Ruling.ShutsOut():
 		if final, err := d.isFinal(ctx, by.Channel, id); final || err != nil {
 			return fmt.Sprintf("The operator has shut out %s, and only the operator lets them in again.", conversations.Code(id)), err
 		}
@@ -94,7 +94,7 @@ func (d *Handler) isFinal(ctx context.Context, channel, id string) (bool, error)
 func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, was policy.Standing, role roles.Role) (string, error) {
 	listed := a.Everyone || slices.Contains(a.People, id)
 	var err error
-	if role == roles.None && was.Role == roles.None && listed && !roles.User.IsBelow(a.ListedRole(id)) {
+	if role == roles.None && was.Role == roles.None && was.Ruling != policy.ShutOut && listed && !roles.User.IsBelow(a.ListedRole(id)) {
 		_, err = d.People.Reset(ctx, by.Channel, id)
 		role = a.ListedRole(id)
 	} else {

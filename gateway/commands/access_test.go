@@ -142,3 +142,57 @@ func TestAnOwnerDoesNotUndoThatTheOperatorLoweredSomebody(t *testing.T) {
 func accountOf(a policy.Access) map[string]commands.Account {
 	return map[string]commands.Account{"tg": {Access: a}}
 }
+
+// Who is an owner stays one whatever an owner says of their other id, of which nothing tells that it is
+// theirs: they neither shut them out nor make them less, whether the configuration or the operator's
+// record calls them one. For whom the operator lowered it holds.
+func TestAnOwnerIsNoneTheLessByTheirOtherID(t *testing.T) {
+	t.Parallel()
+	access := policy.Access{Everyone: true, Roles: policy.RoleLists{Owner: []string{"1", "+3"}}}
+	book, says := ownersBook(t, access)
+	who := channels.Sender{ID: "3", Alias: "+3"}
+	is := func(s channels.Sender, after string, want roles.Role) {
+		t.Helper()
+		if standing, err := book.Standing(t.Context(), "tg", s); err != nil || access.RoleOf(s, standing) != want {
+			t.Errorf("after %s %+v is %+v, %v: %q, want %q", after, s, standing, err, access.RoleOf(s, standing), want)
+		}
+	}
+	for _, args := range []string{"deny 3", "allow 3 guest", "allow 3"} {
+		says(args)
+		is(who, args, roles.Owner)
+	}
+	says("deny 3")
+	is(channels.Sender{ID: "3"}, "deny 3", roles.None)
+	is(channels.Sender{ID: "3", Alias: "+8"}, "deny 3", roles.None)
+	if _, err := book.Allow(t.Context(), "tg", "4", roles.Owner, people.By{}); err != nil {
+		t.Fatal(err)
+	}
+	says("deny +4")
+	is(channels.Sender{ID: "4", Alias: "+4"}, "deny +4", roles.Owner)
+	if _, err := book.Allow(t.Context(), "tg", "3", roles.Guest, people.By{}); err != nil {
+		t.Fatal(err)
+	}
+	is(who, "the operator's guest", roles.Guest)
+	says("deny +3") // which is an owner's by the configuration
+	is(who, "deny +3", roles.Guest)
+	says("deny 3")
+	is(who, "a last deny 3", roles.None)
+	says("allow 3")
+	is(who, "a last allow 3", roles.User)
+}
+
+// ownersBook returns a book, and what has owner 1 say /access with words behind it.
+func ownersBook(t *testing.T, access policy.Access) (*people.Book, func(args string)) {
+	t.Helper()
+	d, s, k := desk(t)
+	book := &people.Book{Store: s, Now: func() time.Time { return now }}
+	d.People, d.Accounts = book, accountOf(access)
+	by := asker(k)
+	by.Channel, by.Role, by.Sender = "tg", roles.Owner, "1"
+	return book, func(args string) {
+		t.Helper()
+		if _, err := d.Answer(t.Context(), by, messages.Command{Name: "access", Args: args}); err != nil {
+			t.Fatalf("/access %s: %v", args, err)
+		}
+	}
+}

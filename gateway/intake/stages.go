@@ -77,7 +77,7 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 // authorizeSender refuses what comes from a sender who may not talk to the bot.
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
 	o := i.admit(e, e.source.Access.Authorize(e.Message, e.standing.Ruling, e.chat.IDs...))
-	if o == stop && e.standing.Ruling != policy.ShutOut {
+	if o == stop && !e.standing.Ruling.ShutsOut() {
 		i.turnAway(ctx, e)
 	}
 	return o, nil

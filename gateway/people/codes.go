@@ -203,7 +203,7 @@ func (b *Book) approve(ctx context.Context, channel, code string, by By, event s
 	switch d, err := b.Standing(ctx, r.Channel, channels.Sender{ID: r.ID, Alias: r.Alias}); {
 	case err != nil:
 		return p, err
-	case d.Ruling == policy.ShutOut:
+	case d.Ruling.ShutsOut():
 		return p, ErrShutOut
 	}
 	if !again {

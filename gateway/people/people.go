@@ -105,6 +105,9 @@ type Person struct {
 	Role roles.Role `json:"role,omitempty"`
 	By   By         `json:"by"`
 	At   time.Time  `json:"at"`
+	// Lowered: the operator had said a role of theirs before somebody else decided, so that what is
+	// said here counts also if the configuration calls them an owner.
+	Lowered bool `json:"lowered,omitempty"`
 
 	revision int64
 }
@@ -114,26 +117,43 @@ func decisionID(channel, person string) sessions.RecordID {
 }
 
 // Standing returns what was decided about somebody, by whichever of their ids; who was shut out by
-// one of them is, and of two roles they have the lesser. A record that cannot be read lets nobody in.
-func (b *Book) Standing(ctx context.Context, channel string, s channels.Sender) (found policy.Standing, _ error) {
+// one of them is, and of two roles they have the lesser. But what was said over chat does not count
+// of one of whom the operator says that they are an owner: their other id was taken for a stranger's.
+// A record that cannot be read lets nobody in.
+func (b *Book) Standing(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error) {
 	shutOut := policy.Standing{Ruling: policy.ShutOut}
+	var operators, others policy.Standing
 	for _, id := range []string{s.ID, s.Alias} {
 		if !isID(id) {
 			continue
 		}
 		p, err := b.read(ctx, channel, id)
+		by := &operators
+		if p.By.ID != "" && !p.Lowered {
+			by = &others
+		}
 		switch {
 		case errors.Is(err, records.ErrUnreadable):
 			return shutOut, nil
 		case err != nil:
 			return shutOut, err
 		case p.Ruling == policy.ShutOut:
-			found = shutOut
-		case p.Ruling == policy.LetIn && found.Ruling != policy.ShutOut:
-			found = policy.Standing{Ruling: policy.LetIn, Role: roles.Least(found.Role, p.Role)}
+			*by = shutOut
+		case p.Ruling == policy.LetIn && by.Ruling != policy.ShutOut:
+			*by = policy.Standing{Ruling: policy.LetIn, Role: roles.Least(by.Role, p.Role)}
 		}
 	}
-	return found, nil
+	switch {
+	case others.Ruling == policy.NoRuling, operators.Ruling == policy.ShutOut, operators.Role == roles.Owner:
+		return operators, nil
+	case others.Ruling == policy.ShutOut && operators.Role == roles.None:
+		return policy.Standing{Ruling: policy.ShutOutByOwner}, nil
+	case others.Ruling == policy.ShutOut:
+		return shutOut, nil
+	}
+	return policy.Standing{
+		Ruling: policy.LetIn, Role: roles.Least(operators.Role, others.Role), ByOwner: others.Role != roles.None && operators.Role == roles.None,
+	}, nil
 }
 
 // isID reports whether something can be decided about that id: a store takes no other.
@@ -274,6 +294,7 @@ func (b *Book) decide(ctx context.Context, channel, id string, d policy.Standing
 	case final:
 		return p, ErrShutOut
 	}
+	p.Lowered = by.ID != "" && (p.Lowered || p.By.ID == "" && p.Role != roles.None)
 	p.Ruling, p.Role, p.By, p.At = d.Ruling, d.Role, by, b.Now().UTC()
 	return p, b.write(ctx, p)
 }

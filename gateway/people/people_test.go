@@ -47,7 +47,7 @@ func (b *book) ask(channel, id string) (code string) {
 func (b *book) want(channel string, s channels.Sender, want policy.Ruling) {
 	b.t.Helper()
 	if got, err := b.Standing(b.t.Context(), channel, s); got.Ruling != want || err != nil {
-		b.t.Errorf("about %+v on %s is decided %q, %v; want %q", s, channel, got, err, want)
+		b.t.Errorf("about %+v on %s is decided %v, %v; want %q", s, channel, got, err, want)
 	}
 }
 

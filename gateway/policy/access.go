@@ -64,12 +64,22 @@ const (
 	NoRuling Ruling = ""        // the configuration alone says who they are
 	LetIn    Ruling = "allowed" // in direct messages, also when not listed
 	ShutOut  Ruling = "denied"  // everywhere, also when listed
+	// ShutOutByOwner is ShutOut as it was said over chat, which holds for nobody whom the
+	// configuration calls an owner: an owner can be known by an id of which that was said as of a
+	// stranger's. No record has it.
+	ShutOutByOwner Ruling = "denied by an owner"
 )
+
+// ShutsOut reports whether r keeps somebody from talking to the bot.
+func (r Ruling) ShutsOut() bool { return r == ShutOut || r == ShutOutByOwner }
 
 // Standing is all that was decided about a person while the gateway runs.
 type Standing struct {
 	Ruling Ruling
 	Role   roles.Role // of who was let in; None: as the configuration says
+	// ByOwner: Role was said over chat alone, which holds for nobody whom the configuration calls an
+	// owner.
+	ByOwner bool
 }
 
 // Validate refuses what cannot be a stable id, such as a @name that its owner
@@ -182,7 +192,7 @@ func (a Access) AuthorizePerson(s channels.Sender, where sessionkeys.Kind, r Rul
 		return newDenial("the person behind the sender is not known")
 	case s.ID == "":
 		return newDenial("the event names no sender")
-	case r == ShutOut:
+	case r == ShutOut, r == ShutOutByOwner && a.roleByIDs(s) != roles.Owner:
 		return newDenial("the sender is shut out, see parley access ls")
 	case a.Everyone || a.listsPerson(s) || r == LetIn && where == sessionkeys.DM:
 		return Verdict{Allowed: true}
@@ -209,11 +219,20 @@ func (a Access) RoleOf(s channels.Sender, d Standing) roles.Role {
 	if !a.AuthorizePerson(s, sessionkeys.DM, d.Ruling).Allowed {
 		return roles.None
 	}
-	configured := a.configuredRole(s.ID)
-	if s.Alias != "" {
-		configured = roles.Least(configured, a.configuredRole(s.Alias))
+	configured := a.roleByIDs(s)
+	if d.ByOwner && configured == roles.Owner {
+		return configured
 	}
 	return cmp.Or(d.Role, configured, roles.User)
+}
+
+// roleByIDs returns the lesser of the roles that the configuration says of a sender's ids.
+func (a Access) roleByIDs(s channels.Sender) roles.Role {
+	role := a.configuredRole(s.ID)
+	if s.Alias != "" {
+		role = roles.Least(role, a.configuredRole(s.Alias))
+	}
+	return role
 }
 
 // configuredRole returns the role that the configuration says of an id.

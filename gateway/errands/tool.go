@@ -285,12 +285,11 @@ func (d *Desk) describe(e Errand, now time.Time) string {
 	if err != nil {
 		zone = time.UTC
 	}
-	when := "next on " + t.Next(now).In(zone).Format("Monday 2006-01-02 15:04") + " (" + zone.String() + ")"
-	if e.Once.IsZero() {
-		when = fmt.Sprintf("`%s`, %s", e.Schedule, when)
-	} else {
-		when = "once, " + strings.TrimPrefix(when, "next ")
+	next, how := t.Next(now), fmt.Sprintf("`%s`, next on", e.Schedule)
+	if !e.Once.IsZero() { // which may be past when a call is made again
+		next, how = e.Once, "once, on"
 	}
+	when := fmt.Sprintf("%s %s (%s)", how, next.In(zone).Format("Monday 2006-01-02 15:04"), zone)
 	return fmt.Sprintf("%s: %s: %s", e.Code(), when, e.Task)
 }
 

@@ -176,16 +176,16 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 	case !found:
 		return a.answer(change, e.Seq, msg, fmt.Sprintf(noRequestText, code))
 	}
+	if late := r.TooLate(a.m.Session, now); late != "" && r.DecidedIn != id {
+		return a.answer(change, e.Seq, msg, late)
+	}
+	switch left, err := a.refusesAsker(msg, r); { // also who was shut out while the decision waited for their turn
+	case err != nil:
+		return false, err
+	case left:
+		return a.answer(change, e.Seq, msg, r.AskerLeft())
+	}
 	if r.DecidedIn != id {
-		if late := r.TooLate(a.m.Session, now); late != "" {
-			return a.answer(change, e.Seq, msg, late)
-		}
-		switch left, err := a.refusesAsker(msg, r); {
-		case err != nil:
-			return false, err
-		case left:
-			return a.answer(change, e.Seq, msg, r.AskerLeft())
-		}
 		if r.IsDecidedOutside() {
 			r.DecidedIn = id
 		} else {

@@ -89,9 +89,9 @@ func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, tex
 		c.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Note, text)}
 	case d.Operator: // whose program sees what became of it, and the chat did not ask
 		a.w.Logger.Warn("operator's decision not carried out", "session", a.m.Session, "request", d.Request, "reason", text)
-	default: // who decided elsewhere reads it there
+	default: // who decided elsewhere reads it there, also behind the note that their decision holds
 		msg.Address, msg.MessageID = d.From, ""
-		c.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Note, text)}
+		c.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Decided, text)}
 	}
 	return a.commitAnswer(c, msg.Channel)
 }

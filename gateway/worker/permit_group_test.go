@@ -121,26 +121,44 @@ func TestADecidedTurnIsTakenOverForItsAsker(t *testing.T) {
 	}
 }
 
-// Nor when they are shut out while the decision waits for their other turns.
+// Nor when they are shut out while the decision waits for their other turns; who decided elsewhere reads
+// that there.
 func TestNothingIsPermittedToWhoIsShutOutBeforeTheirTurn(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
-		r.hearGroups()
-		var left atomic.Bool
-		r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}, authorized(func() bool { return !left.Load() })), func(o *worker.Options) { o.Config.PersonTurns = 1 })
-		code := r.askInGroup()
-		other := r.message(2, "wait g")
-		other.Sender.Alias = "+2"
-		r.bring(other)
-		r.atGate("g")
-		r.bring(inKitchen(r.message(1, "/approve "+code)))
-		synctest.Wait()
-		left.Store(true)
-		asked := len(r.model.Requests())
-		r.open("g")
-		r.wantGroupAnswer("2 may not speak to me any more, so the call of noted that " + code + " asked about does not run.")
-		if n := len(r.model.Requests()); n != asked || r.counted("tool") > 0 {
-			t.Errorf("the model was asked %d times more, and the tool ran %d times", n-asked, r.counted("tool"))
-		}
-	})
+	for _, elsewhere := range []bool{false, true} {
+		t.Run(fmt.Sprintf("elsewhere %v", elsewhere), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, func(t *testing.T, r *fixture) {
+				r.letApprovers()
+				var left atomic.Bool
+				r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}, authorized(func() bool { return !left.Load() })), func(o *worker.Options) { o.Config.PersonTurns = 1 })
+				code := r.askInGroup()
+				other := r.message(2, "wait g")
+				other.Sender.Alias = "+2"
+				r.bring(other)
+				r.atGate("g")
+				decision := inKitchen(r.message(1, "/approve "+code))
+				if elsewhere {
+					r.say(1, "/approvals")
+					synctest.Wait()
+					decision = r.message(1, "/approve "+code)
+				}
+				r.bring(decision)
+				synctest.Wait()
+				left.Store(true)
+				asked := len(r.model.Requests())
+				r.open("g")
+				why := "2 may not speak to me any more, so the call of noted that " + code + " asked about does not run."
+				if elsewhere {
+					r.await("an answer", func() bool { got := r.answers(1); return got[len(got)-1] == why })
+				} else {
+					r.wantGroupAnswer(why)
+				}
+				r.idle()
+				if n := len(r.model.Requests()); n != asked || r.counted("tool") > 0 {
+					t.Errorf("the model was asked %d times more, and the tool ran %d times", n-asked, r.counted("tool"))
+				}
+			})
+		})
+	}
 }

@@ -81,8 +81,9 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the session says what was sent
 	}
-	// A stream goes on for as long as the server likes, and each of its events is bounded.
-	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); t != "text/event-stream" {
+	// A stream goes on for as long as the server likes, and each of its events is bounded. What
+	// comes with an error is read as a whole, whatever it is said to be.
+	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); t != "text/event-stream" || res.StatusCode/100 != 2 {
 		res.Body = &boundedBody{res.Body, maxMessage}
 	}
 	return res, nil

@@ -122,6 +122,29 @@ func TestServerOverHTTP(t *testing.T) {
 		r := open(t, nil, s.server(mcp.ToolConfig{Name: "echo"}))
 		r.await("the server's answer is longer than")
 	})
+	t.Run("nor for more with an error that is said to be a stream", func(t *testing.T) {
+		t.Parallel()
+		const sent = 64 << 20
+		var taken atomic.Int64
+		s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusBadRequest)
+			for n := 0; n < sent; {
+				m, err := w.Write(make([]byte, 1<<20))
+				taken.Add(int64(m))
+				if n += m; err != nil {
+					return
+				}
+			}
+		}))
+		r := open(t, nil, s.server(mcp.ToolConfig{Name: "echo"}))
+		r.await("Bad Request")
+		r.stop()
+		s.Close() // when it returns nothing is sent any more
+		if n := taken.Load(); n >= sent {
+			t.Errorf("%d bytes of an error were read", n)
+		}
+	})
 }
 
 // A request that broke off may have been heard; one that could not be sent was not.

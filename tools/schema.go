@@ -17,10 +17,12 @@ import (
 type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
+	depth    int // how deep arguments may be nested
 }
 
 // ParseSchema reads a JSON Schema, draft 2020-12 or 7. It must be of type
-// object; references to other documents are refused.
+// object; references to other documents are refused, and so are those that would have arguments
+// checked for ever.
 func ParseSchema(text json.RawMessage) (*Schema, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -33,7 +35,11 @@ func ParseSchema(text json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve schema: %w", err)
 	}
-	return &Schema{&s, r}, nil
+	depth, err := depthOf(&s)
+	if err != nil {
+		return nil, fmt.Errorf("resolve schema: %w", err)
+	}
+	return &Schema{&s, r, depth}, nil
 }
 
 // Check reports what is wrong with a, in a sentence for the model that names the
@@ -42,6 +48,9 @@ func ParseSchema(text json.RawMessage) (*Schema, error) {
 func (s *Schema) Check(a Arguments) error {
 	if err := explain("", s.root, a.object()); err != nil {
 		return err
+	}
+	if nesting(a.object()) > s.depth {
+		return fmt.Errorf("the arguments are nested deeper than %d levels, and deeper ones cannot be held to the tool's schema", s.depth)
 	}
 	if err := s.resolved.Validate(a.object()); err != nil {
 		return fmt.Errorf("the arguments do not fit the tool's schema: %w", err)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -64,14 +65,16 @@ type courier struct {
 // request of that context may have been sent.
 type sentKey struct{}
 
+func markSent(ctx context.Context) {
+	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
+		sent.Store(true)
+	}
+}
+
 // RoundTrip implements [http.RoundTripper].
 func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) {
-			if sent, ok := r.Context().Value(sentKey{}).(*atomic.Bool); ok {
-				sent.Store(true)
-			}
-		},
+		GotConn: func(httptrace.GotConnInfo) { markSent(r.Context()) },
 	}))
 	r.Header.Set("User-Agent", "parley/"+c.agent)
 	for _, h := range c.headers {

@@ -318,6 +318,9 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 		if err == nil || answered(err) || ctx.Err() != nil {
 			return res, err
 		}
+		if sent && errors.Is(err, sdk.ErrConnectionClosed) { // the server has answered with a code of the library's
+			return nil, tools.Errorf(tools.Permanent, "the MCP server %s refused the call of %s", s.c.Name, t.config.Name)
+		}
 		s.o.Log.Warn("call of an MCP server broken off", "server", s.c.Name, "tool", t.config.Name, "error", told(err))
 		over := errors.Is(err, sdk.ErrConnectionClosed) // before the call was sent
 		missing := errors.Is(err, sdk.ErrSessionMissing)
@@ -325,7 +328,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 			now.end(fmt.Errorf("%w: %w", errEnded, err))
 		}
 		s.lookAgain() // whether it is still there
-		unsent := over || missing || s.c.URL != "" && !sent
+		unsent := missing || !sent
 		switch {
 		case !last && (unsent || t.mayRepeat()):
 			continue
@@ -339,8 +342,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 	}
 }
 
-// call makes one call in this session. It reports whether it may have been sent to a server that
-// is asked over HTTP.
+// call makes one call in this session. It reports whether it may have been sent.
 func (s *session) call(ctx context.Context, tool string, arguments json.RawMessage) (_ *sdk.CallToolResult, sent bool, _ error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools"
@@ -82,7 +83,24 @@ func (s *server) startProcess(ctx context.Context) (*process, error) {
 }
 
 func (p *process) connect() sdk.Transport {
-	return &sdk.IOTransport{Reader: p.stdout, Writer: p.stdin, MaxLineLength: maxMessage}
+	return marking{&sdk.IOTransport{Reader: p.stdout, Writer: p.stdin, MaxLineLength: maxMessage}}
+}
+
+// marking is a transport that notes what may have been sent, see sentKey.
+type marking struct{ sdk.Transport }
+
+// Connect implements [sdk.Transport].
+func (m marking) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := m.Transport.Connect(ctx)
+	return markingConnection{c}, err //nolint:wrapcheck // as it is
+}
+
+type markingConnection struct{ sdk.Connection }
+
+// Write implements [sdk.Connection].
+func (c markingConnection) Write(ctx context.Context, m jsonrpc.Message) error {
+	markSent(ctx)
+	return c.Connection.Write(ctx, m) //nolint:wrapcheck // as it is
 }
 
 // close lets the program end by itself, as the protocol wants, and kills what has not.

@@ -116,7 +116,7 @@ func (g *Gateway) takeServerTools() {
 	defer g.reloading.Unlock()
 	e := *g.present()
 	now := g.serverTools()
-	if reflect.DeepEqual(definitionsOf(now), definitionsOf(e.serverTools)) {
+	if sameTools(now, e.serverTools) {
 		return
 	}
 	e.agents = maps.Clone(e.agents)
@@ -129,11 +129,24 @@ func (g *Gateway) takeServerTools() {
 	g.current.Store(&e)
 }
 
-func definitionsOf(all []tools.Tool) (defs []llm.Definition) {
-	for _, t := range all {
-		defs = append(defs, t.Definition())
+// sameTools reports whether tools of MCP servers are the same, in what their models do not read
+// of them too: calls and permissions hold for tools as they were consented to.
+func sameTools(a, b []tools.Tool) bool {
+	return slices.EqualFunc(a, b, func(a, b tools.Tool) bool { return reflect.DeepEqual(readOf(a), readOf(b)) })
+}
+
+// serverTool is what the operator has read of a tool of an MCP server.
+type serverTool struct {
+	definition llm.Definition
+	digest     string
+}
+
+func readOf(t tools.Tool) serverTool {
+	r := serverTool{definition: t.Definition()}
+	if t, ok := t.(*mcp.Tool); ok {
+		r.digest = t.Digest()
 	}
-	return defs
+	return r
 }
 
 // serverTools returns the tools that MCP servers have now.

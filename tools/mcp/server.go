@@ -311,7 +311,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 		if err != nil {
 			return nil, err
 		}
-		if state, _ := s.stateOf(t.config.Name); state != Offered {
+		if !s.offers(t) {
 			return nil, tools.Errorf(tools.Permanent, "%s of the MCP server %s is not what the operator has consented to any more, so it was not called", t.config.Name, s.c.Name)
 		}
 		res, sent, err := now.call(ctx, t.config.Name, arguments)

@@ -165,6 +165,9 @@ func TestConsent(t *testing.T) {
 		if d := r.offered("test__echo").Definition(); !strings.Contains(d.Description, "evil.example") {
 			t.Errorf("after another consent: %+v", d)
 		}
+		if _, err := old.Run(t.Context(), tools.Call{Arguments: []byte(`{"text":"x"}`)}); err == nil || !strings.Contains(err.Error(), "so it was not called") {
+			t.Errorf("a turn whose model has read the description before that: %v", err)
+		}
 		r.stop()
 		if got := r.Tools(); len(got) != 2 {
 			t.Errorf("a server that is not there has %d tools", len(got))

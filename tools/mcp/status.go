@@ -69,14 +69,17 @@ func (t ToolStatus) Definition() Definition {
 	return Definition{t.Tool, t.Description, t.Schema, t.Hints, t.Digest}
 }
 
-// stateOf returns whether a tool of the configuration is offered, and why not.
-func (s *server) stateOf(tool string) (ToolState, string) {
+// offers reports whether a tool that was offered when a turn began is offered still, as it was
+// described then.
+func (s *server) offers(t *Tool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stateLocked(tool)
+	state, _ := s.stateLocked(t.config.Name)
+	return state == Offered && s.consents[t.config.Name].Digest == t.definition.Digest
 }
 
-// stateLocked is stateOf for who holds s.mu.
+// stateLocked returns whether a tool of the configuration is offered, and why not. The caller
+// holds s.mu.
 func (s *server) stateLocked(tool string) (ToolState, string) {
 	consent, consented := s.consents[tool]
 	now, listed := s.listed[tool]

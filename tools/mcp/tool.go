@@ -42,6 +42,9 @@ func (t *Tool) Definition() llm.Definition {
 	return llm.Definition{Name: ToolName(t.name, t.config.Name), Description: shorten(about, maxDescription), Schema: t.definition.Schema}
 }
 
+// Digest returns that of all that the server said of the tool when its operator consented to it.
+func (t *Tool) Digest() string { return t.definition.Digest }
+
 // Category implements [tools.Tool]: the one that the operator gave, whatever the server hints.
 func (t *Tool) Category(tools.Call) tools.Category { return t.config.category() }
 

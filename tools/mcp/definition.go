@@ -20,8 +20,10 @@ const (
 	maxDescription = 1024     // characters; what providers take
 	maxSchema      = 24 << 10 // bytes
 	maxSchemaDepth = 24
-	maxListed      = 1000 // tools of one server that are looked at
-	maxTold        = 3000 // characters of an error
+	maxListed      = 1000     // tools of one server that are looked at
+	maxSaid        = 16 << 20 // bytes of all pages of them
+	minPage        = 16 << 10 // bytes for which a page counts at least
+	maxTold        = 3000     // characters of an error
 )
 
 // Definition is a tool as its server describes it, made fit to be read: what no reader sees is

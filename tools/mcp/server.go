@@ -26,6 +26,7 @@ const (
 	startTime  = 20 * time.Second // until it has said what tools it has
 	listTime   = 20 * time.Second
 	listEvery  = 5 * time.Minute  // it is asked for its tools again, though it has said nothing
+	listRest   = 2 * time.Second  // between two times, however often it says that they have changed
 	patience   = 10 * time.Second // a call waits for a server that is being started
 	stableTime = time.Minute      // behind it a server that ends is started again at once
 	minBackoff = time.Second
@@ -188,14 +189,24 @@ func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 	go func() { ended <- client.Wait() }()
 	tick := time.NewTicker(listEvery)
 	defer tick.Stop()
-	for {
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	asked := (<-chan struct{})(nil) // s.relist, except while it rests
+	for again := false; ; again = false {
 		select {
 		case err := <-ended:
 			return fmt.Errorf("%w: %w", errEnded, cmp.Or(err, io.EOF))
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.relist:
+		case <-rest.C:
+			asked = s.relist
+		case <-asked:
+			again = true
 		case <-tick.C:
+			again = true
+		}
+		if !again {
+			continue
 		}
 		limited, cancel := context.WithTimeoutCause(ctx, listTime, errSlowList)
 		err := s.list(limited, client)
@@ -204,28 +215,45 @@ func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 		if err != nil {
 			return err
 		}
+		asked = nil
+		rest.Reset(listRest)
 	}
 }
 
 // list asks the server what tools it has.
 func (s *server) list(ctx context.Context, client *sdk.ClientSession) error {
 	listed, unfit := map[string]Definition{}, map[string]string{}
-	for t, err := range client.Tools(ctx, nil) {
+	said := 0
+	for p := (&sdk.ListToolsParams{}); ; {
+		page, err := client.ListTools(ctx, p)
 		if err != nil {
 			return fmt.Errorf("list its tools: %w", err)
 		}
-		if len(listed) == maxListed {
-			s.o.Log.Warn("MCP server has more tools than are looked at", "server", s.c.Name, "looked_at", maxListed)
+		for _, t := range page.Tools {
+			if !serversTool.MatchString(t.Name) {
+				continue // no configuration can name it
+			}
+			d, err := readDefinition(t)
+			if err != nil {
+				unfit[t.Name] = err.Error()
+			}
+			if listed[t.Name] = d; len(listed) == maxListed {
+				break
+			}
+		}
+		if page.NextCursor == "" {
 			break
 		}
-		if !serversTool.MatchString(t.Name) {
-			continue // no configuration can name it
-		}
-		d, err := readDefinition(t)
+		text, err := json.Marshal(page)
 		if err != nil {
-			unfit[t.Name] = err.Error()
+			return fmt.Errorf("list its tools: %w", err)
 		}
-		listed[t.Name] = d
+		// What a server says is kept by the library, page by page.
+		if said += len(text) + minPage; len(listed) >= maxListed || said > maxSaid {
+			s.o.Log.Warn("MCP server says more of its tools than is looked at", "server", s.c.Name, "looked_at", len(listed))
+			break
+		}
+		p = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
 	s.mu.Lock()
 	same := s.listed != nil && maps.EqualFunc(s.listed, listed, func(a, b Definition) bool { return a.Digest == b.Digest })

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -93,6 +94,20 @@ func TestServerOverHTTP(t *testing.T) {
 		r.await("the server redirects, which is not followed")
 		if n := other.calls.Load(); n != 0 {
 			t.Errorf("the other one was asked %d times", n)
+		}
+	})
+	t.Run("and is told of without what its URL may hold", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t, nil)
+		c := s.server(mcp.ToolConfig{Name: "echo"})
+		c.URL += "?sig=canary-of-url"
+		s.Close()
+		r := open(t, nil, c)
+		r.await("connection refused")
+		st := r.Status()[0]
+		r.stop()
+		if strings.Contains(fmt.Sprint(st)+r.log.String(), "canary") || !strings.Contains(r.log.String(), s.URL+"/mcp") {
+			t.Errorf("%+v\n%s", st, r.log)
 		}
 	})
 	t.Run("and is told of in bounds", func(t *testing.T) {

@@ -9,7 +9,9 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,8 +93,8 @@ func (s *server) run(ctx context.Context) {
 			failures = 1
 		}
 		wait := backoff(failures)
-		s.enter(Down, told(err))
-		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", told(err), "wait", wait.Round(time.Millisecond))
+		s.enter(Down, s.told(err))
+		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", s.told(err), "wait", wait.Round(time.Millisecond))
 		if pause.For(ctx, wait) != nil {
 			s.enter(Stopped, "")
 			return
@@ -104,8 +106,15 @@ func (s *server) run(ctx context.Context) {
 // the protocol before 2026-07-28: some do not answer anything that comes before it.
 func (*server) isOlder(err error) bool { return errors.Is(err, errSlowStart) || answered(err) }
 
-// told returns an error as the operator reads it: a part of it may be the server's.
-func told(err error) string { return shorten(tools.Visible(err.Error()), maxTold) }
+// told returns an error as the operator reads it: a part of it may be the server's, and of a URL
+// no more is shown than where it is.
+func (s *server) told(err error) string {
+	text := err.Error()
+	if u, err := url.Parse(s.c.URL); err == nil && s.c.URL != "" {
+		text = strings.NewReplacer(u.String(), s.c.Where(), s.c.URL, s.c.Where()).Replace(text)
+	}
+	return shorten(tools.Visible(text), maxTold)
+}
 
 func backoff(failures int) time.Duration {
 	d := minBackoff << min(failures-1, 10)
@@ -349,7 +358,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 		if sent && errors.Is(err, sdk.ErrConnectionClosed) { // the server has answered with a code of the library's
 			return nil, tools.Errorf(tools.Permanent, "the MCP server %s refused the call of %s", s.c.Name, t.config.Name)
 		}
-		s.o.Log.Warn("call of an MCP server broken off", "server", s.c.Name, "tool", t.config.Name, "error", told(err))
+		s.o.Log.Warn("call of an MCP server broken off", "server", s.c.Name, "tool", t.config.Name, "error", s.told(err))
 		over := errors.Is(err, sdk.ErrConnectionClosed) // before the call was sent
 		missing := errors.Is(err, sdk.ErrSessionMissing)
 		if over || missing || s.c.URL == "" {

@@ -109,7 +109,7 @@ func TestOperatorsLetPeopleInAndShutThemOut(t *testing.T) {
 			t.Errorf("%+v: %+v, %+v", c, e, failed)
 		}
 		if r, err := d.book.Standing(t.Context(), c.channel, channels.Sender{ID: c.person}); r.Ruling != c.then || err != nil {
-			t.Errorf("%+v: then is decided %q, %v", c, r, err)
+			t.Errorf("%+v: then is decided %+v, %v", c, r, err)
 		}
 	}
 	page, _ := ask[admin.AccessPage](d, "GET", "/v1/access")
@@ -192,7 +192,7 @@ func TestOperatorsApproveAndRevokeCodes(t *testing.T) {
 		t.Errorf("who was let in: %+v, %+v", done, failed)
 	}
 	if r, err := d.book.Standing(ctx, "a", channels.Sender{ID: "1"}); r != (policy.Standing{}) || err != nil {
-		t.Errorf("then is decided %q, %v", r, err)
+		t.Errorf("then is decided %+v, %v", r, err)
 	}
 	if _, failed := revoke("1", ""); failed.Kind != admin.NotFound {
 		t.Errorf("nothing is left: %+v", failed)

@@ -100,13 +100,13 @@ func TestServerOverHTTP(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, nil)
 		c := s.server(mcp.ToolConfig{Name: "echo"})
-		c.URL += "?sig=canary-of-url"
+		c.URL += "/canary-of-path?sig=canary-of-url"
 		s.Close()
 		r := open(t, nil, c)
 		r.await("connection refused")
 		st := r.Status()[0]
 		r.stop()
-		if strings.Contains(fmt.Sprint(st)+r.log.String(), "canary") || !strings.Contains(r.log.String(), s.URL+"/mcp") {
+		if strings.Contains(fmt.Sprint(st)+r.log.String(), "canary") || !strings.Contains(r.log.String(), s.URL) {
 			t.Errorf("%+v\n%s", st, r.log)
 		}
 	})

@@ -141,7 +141,8 @@ func (s Server) validateTools(ps *problems.List, at string, taken []string) {
 	}
 }
 
-// Where says to people what a server is: its program, or its URL without what may be secret.
+// Where says to people what a server is: its program, or the host of its URL. Some servers have a
+// key in the path.
 func (s Server) Where() string {
 	if s.URL == "" {
 		if s.Program.Path != "" {
@@ -153,7 +154,7 @@ func (s Server) Where() string {
 	if err != nil {
 		return "a URL"
 	}
-	return u.Scheme + "://" + u.Host + u.EscapedPath()
+	return u.Scheme + "://" + u.Host
 }
 
 // environment returns variables as a program gets them.

@@ -64,7 +64,7 @@ func (w director) decide() {
 	add(60, len(ops) > 0, func() { w.grant(pick(w.world, ops), false) })
 	add(14, len(open) > 0 && len(workers) > 0, func() { w.deliver(pick(w.world, open), pick(w.world, workers)) })
 	add(10, true, func() { w.say() })
-	add(8, len(w.signals) > 0, func() { w.deliverSignal() })
+	add(8, w.hasSignals(), func() { w.deliverSignal() })
 	add(10, true, func() { w.advanceClock(pick(w.world, []time.Duration{10, 100, 300, 900, 1700})) })
 	add(4, len(w.flying) > 0, func() { w.performDelayed(w.random.IntN(len(w.flying))) })
 	add(3, f.copies && len(w.log.entries) > 0, func() { w.sayAgain() })
@@ -322,6 +322,14 @@ func (w director) requestStop() {
 	}
 	w.note("%s says /stop, through %d", p.name, c.Through)
 	w.flying = append(w.flying, o)
+}
+
+// hasSignals reports whether somebody has said something that was not delivered. Who says it may be
+// woken by a timer, which comes before nothing that the director does.
+func (w director) hasSignals() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.signals) > 0
 }
 
 // deliverSignal brings a signal to one who listens, or loses it.

@@ -20,9 +20,9 @@ type closingCall struct {
 	events      func(err error) []Event // to be told besides; nil: none
 }
 
-// endOverBudget ends a turn whose next call the budgets do not allow, with the question for more if
-// there is somebody to ask. One that has
-// got somewhere sums up, if a short answer still fits. (Y01)
+// endOverBudget ends a turn whose next call the budgets do not allow. If Loop.Pause has a question for
+// people, the turn ends with it. Otherwise a turn that has made calls sums up what it found, if a
+// short answer still fits. (Y01)
 func (r *run) endOverBudget(ctx context.Context, history []transcript.Message, budget *costs.BudgetError) (*Outcome, error) {
 	if r.Pause != nil {
 		ask, err := r.Pause(ctx, budget)

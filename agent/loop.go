@@ -66,9 +66,9 @@ type Loop struct {
 	// Why tells the person whose conversation has that key why a call was refused, as the
 	// end of a sentence: "you may spend $5.00 a day here, …". nil: the error's own text.
 	Why func(sessionkeys.Key, *costs.BudgetError) string
-	// Pause is asked when a budget does not allow the next step of a turn. What it returns is what
-	// people are asked, and ends the turn as Waiting, in the place of a refusal; "": nobody is
-	// asked. nil: nobody ever is.
+	// Pause is called when a budget does not allow the next step of a turn. It returns the question
+	// by which people are asked to raise the budget; the turn then ends as Waiting with that question
+	// instead of the refusal. If it returns "", or is nil, the turn ends with the refusal.
 	Pause func(context.Context, *costs.BudgetError) (ask string, err error)
 
 	// Redact takes secrets out of what tools return, before it is stored, shown

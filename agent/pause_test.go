@@ -11,8 +11,9 @@ import (
 	"parley/transcript"
 )
 
-// At the end of a budget the turn ends with a question if there is somebody to ask, with all that was
-// done committed and no last call; else as it always did. A question that cannot be asked leaves it open.
+// When a budget is spent and Loop.Pause returns a question, the turn commits what it has done and ends
+// with the question, without a last call of the model. When Pause returns none, the turn ends with the
+// refusal. An error of Pause leaves the turn open.
 func TestATurnPausesAtTheEndOfABudget(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -47,7 +47,7 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 func (g *Gateway) measureSession(ctx context.Context, s sessions.Session) (*admin.Context, error) {
 	e := g.present()
 	if _, ok := e.agents[s.Key.Agent()]; !ok {
-		return nil, nil //nolint:nilnil // nobody answers there, which is no error
+		return nil, nil //nolint:nilnil // no agent answers there, which is no error
 	}
 	c, err := e.commands.SessionGauge(ctx, s)
 	if err != nil || c.Window == 0 {

@@ -105,6 +105,7 @@ providers: {sim: {kind: anthropic, base_url: "%[6]s", prices: demo}}
 agents: {main: {model: sim/demo, window: 200000}}
 ops: {listen: "127.0.0.1:0"}
 log: {format: json}
+worker: {attempts: 1000} # a message may be under way at many kills in a row
 limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -1, bot_loop: -1}
 `, env.Dir, gatewaytest.SignalNumber, gatewaytest.SignalACI, program, env.Signal.URL(), env.Model.URL())
 	noError(t, os.WriteFile(config, []byte(text), 0o600))

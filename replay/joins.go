@@ -9,6 +9,7 @@ import (
 
 	"parley/costs"
 	"parley/gateway/recording"
+	"parley/sessionkeys"
 	"parley/transcript"
 )
 
@@ -86,6 +87,18 @@ func (j joinIndex) endAfter(seq uint64) uint64 {
 		}
 	}
 	return math.MaxUint64
+}
+
+// workspaces returns what gives each session its workspace. A worker asks for that when it
+// has chosen what opens a turn, before it looks what may join: so what had joined before the
+// turn's first request is given to it then.
+func (s *player) workspaces(ctx context.Context) func(sessionkeys.SessionID) (string, error) {
+	return func(id sessionkeys.SessionID) (string, error) {
+		if t := s.playedIn(id); t != nil {
+			s.feedFor(ctx, s.script.joins.first[t.ID])
+		}
+		return s.o.Workspace(id)
+	}
 }
 
 // feedFor gives the worker what had joined when a request was made, and waits

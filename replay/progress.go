@@ -20,6 +20,7 @@ type progress struct {
 	fed          map[uint64]bool // places in the log that were filled
 	ended        map[string]bool // turns whose recording has ended: they stay open
 	pending      map[sessionkeys.SessionID]string
+	playing      *turn           // that the worker is to take now
 	waiting      map[string]bool // calls that wait to be interrupted
 	interruptNow *interruption   // where the worker is to end now
 	last         *interruption   // where one ended last
@@ -65,6 +66,24 @@ func (p *progress) setPending(id sessionkeys.SessionID, call string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pending[id] = call
+}
+
+// setPlaying notes which turn the worker is to take now.
+func (p *progress) setPlaying(t *turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.playing = t
+}
+
+// playedIn returns the turn that the worker takes now, when it is of that session; nil: it is
+// not.
+func (p *progress) playedIn(id sessionkeys.SessionID) *turn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.playing == nil || p.playing.Session != id {
+		return nil
+	}
+	return p.playing
 }
 
 // markDone notes that ids are in the store.

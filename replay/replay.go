@@ -193,7 +193,7 @@ func (s *player) newLoop() agent.Loop {
 }
 
 // newWorker makes the worker of one life.
-func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
+func (s *player) newWorker(ctx context.Context, l *workerRun) (*worker.Worker, error) {
 	loop := s.newLoop()
 	setup := s.o.Recording.Header.Setup
 	reach := goals.Config{Off: true}
@@ -220,7 +220,7 @@ func (s *player) newWorker(l *workerRun) (*worker.Worker, error) {
 		Config:   policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Identity: sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
 		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s, Goals: reach, Approvals: setup.Approvals.Defaults(), Access: s.access(), Jobs: s.jobs(), Limits: budgets.Limits{Pause: setup.Pause}}, Subagents: children, Busy: s.busy,
-		Workspace: s.o.Workspace, CheckFolder: func(string, string) error { return nil }, MessageText: messageText, NewRequest: s.newRequest, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
+		Workspace: s.workspaces(ctx), CheckFolder: func(string, string) error { return nil }, MessageText: messageText, NewRequest: s.newRequest, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }
 

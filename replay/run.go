@@ -127,7 +127,7 @@ func (s *player) restorePlan(ctx context.Context) error {
 func (s *player) play(ctx context.Context) error {
 	for n := 1; ; n++ {
 		l := &workerRun{Store: s.o.Store, s: s, nonce: "life " + strconv.Itoa(n)}
-		w, err := s.newWorker(l)
+		w, err := s.newWorker(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -153,6 +153,7 @@ func (s *player) playTurns(ctx context.Context, l *workerRun) (again bool, err e
 			continue
 		}
 		s.advanceClock(t.Opened)
+		s.setPlaying(t)
 		died, err := s.feedOpening(ctx, l, t)
 		if err != nil || died {
 			return died, err

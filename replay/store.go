@@ -73,13 +73,23 @@ func (l *workerRun) Open(ctx context.Context, f sessions.Fence, o sessions.OpenT
 	ms := []transcript.Message{o.Message}
 	ids := l.restoreTimes(ms)
 	o.Message = ms[0]
+	if o.Call != nil {
+		call := *o.Call
+		o.Call = &call
+		err := l.restoreCall(&call.Charge, &call.Reservation)
+		if errors.Is(err, errEnds) { // the recording ends between the two
+			o.Call = nil
+			t, opened, openErr := l.Store.Open(ctx, f, o)
+			return t, opened, errors.Join(err, openErr)
+		}
+		if err != nil {
+			return t, false, err
+		}
+	}
 	err = l.commit(func() (err error) {
 		t, opened, err = l.Store.Open(ctx, f, o)
 		return err
 	}, ids...)
-	if err == nil && opened {
-		l.s.feedFor(ctx, l.s.script.joins.first[t.ID])
-	}
 	return t, opened, err
 }
 
@@ -117,12 +127,20 @@ func (l *workerRun) Resume(ctx context.Context, f sessions.Fence, now time.Time)
 
 // Reserve implements [sessions.Turns]. Budgets decide as they did.
 func (l *workerRun) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
+	if err := l.restoreCall(&c, &r); err != nil {
+		return err
+	}
+	return l.Store.Reserve(ctx, f, c, r)
+}
+
+// restoreCall makes of a reservation what it was, or returns why there was none.
+func (l *workerRun) restoreCall(c *sessions.Charge, r *costs.Reservation) error {
 	if l.dead.Load() {
 		return errDied
 	}
 	c.Scopes = withoutLimits(c.Scopes)
 	was := l.s.script.requests[r.ID]
-	if refused := l.s.refusal(c, r, was != nil); refused != nil {
+	if refused := l.s.refusal(*c, *r, was != nil); refused != nil {
 		return refused
 	}
 	if was == nil {
@@ -135,13 +153,13 @@ func (l *workerRun) Reserve(ctx context.Context, f sessions.Fence, c sessions.Ch
 		r.At = was.At
 		l.s.advanceClock(was.At)
 		if c.Request != nil && was.MaxTokens < c.Request.MaxTokens {
-			if less := l.s.smallerCallRefusal(r, c.Request.MaxTokens, was.MaxTokens); less != nil {
+			if less := l.s.smallerCallRefusal(*r, c.Request.MaxTokens, was.MaxTokens); less != nil {
 				return less
 			}
 		}
 	}
 	l.s.setPending(c.Session, r.ID)
-	return l.Store.Reserve(ctx, f, c, r)
+	return nil
 }
 
 // withoutLimits are the scopes, which refuse nothing.

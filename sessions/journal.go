@@ -28,6 +28,11 @@ type Journal struct {
 	history []transcript.Message
 	known   bool // history is what the store holds
 
+	// open opens the turn, which is not open yet; nil: it is. opening is the message that
+	// comes behind the history then.
+	open    func(context.Context, *OpeningCall) error
+	opening transcript.Message
+
 	used       int64 // tokens of the turn's calls, if usedKnown
 	usedKnown  bool
 	usedBooked map[string]bool // the entries that are counted in used
@@ -43,6 +48,45 @@ type JournalStore interface {
 // from now on.
 func (j *Journal) SetHistory(ms []transcript.Message) { j.history, j.known = ms, true }
 
+// SetOpening tells that the turn is not open yet: open opens it with the message m, and with
+// a call reserved in the same commit when it is given one. The journal calls it with its first
+// commit, until it has returned nil once; any other error ends that commit, and is returned by
+// it. The history of SetHistory holds m already.
+//
+// So what a turn does before its first model call costs no commit, and is lost without a trace
+// when the process dies: nothing that others see may come of it.
+func (j *Journal) SetOpening(m transcript.Message, open func(context.Context, *OpeningCall) error) {
+	j.opening, j.open = m, open
+}
+
+// ensureOpen opens the turn if it is not.
+func (j *Journal) ensureOpen(ctx context.Context) error {
+	if j.open == nil {
+		return nil
+	}
+	err := j.open(ctx, nil)
+	if err == nil {
+		j.open = nil
+	}
+	return err
+}
+
+// openReserving opens the turn with its first call. When a budget refuses that, the turn is
+// opened without: the refusal is an answer, which needs a turn.
+func (j *Journal) openReserving(ctx context.Context, c Charge, r costs.Reservation) error {
+	err := j.open(ctx, &OpeningCall{Charge: c, Reservation: r})
+	if _, refused := errors.AsType[*costs.BudgetError](err); refused {
+		if oerr := j.ensureOpen(ctx); oerr != nil {
+			return oerr
+		}
+		return err
+	}
+	if err == nil {
+		j.open = nil
+	}
+	return err
+}
+
 // History returns what the store holds, as far as the journal has seen it.
 func (j *Journal) History() ([]transcript.Message, bool) { return j.history, j.known }
 
@@ -52,6 +96,9 @@ func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
 		ms, err := j.Store.Messages(ctx, j.Session)
 		if err != nil {
 			return nil, err
+		}
+		if j.open != nil {
+			ms = append(ms, j.opening)
 		}
 		j.SetHistory(ms)
 	}
@@ -73,11 +120,17 @@ func (j *Journal) noteCommit(err error, ms []transcript.Message) error {
 
 // Append calls [Turns].Append.
 func (j *Journal) Append(ctx context.Context, ms ...transcript.Message) error {
+	if err := j.ensureOpen(ctx); err != nil {
+		return err
+	}
 	return j.noteCommit(j.Store.Append(ctx, j.Fence, j.Turn, ms...), ms)
 }
 
 // Join calls [Turns].Join. It fills in o.Turn.
 func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
+	if err := j.ensureOpen(ctx); err != nil {
+		return false, err
+	}
 	o.Turn = j.Turn
 	joined, err := j.Store.Join(ctx, j.Fence, o)
 	if _, some := errors.AsType[*KnownError](err); some || err == nil && !joined {
@@ -114,6 +167,9 @@ func (j *Journal) countUsed(e costs.Entry) {
 
 // Begin calls [Turns].Begin.
 func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
+	if err := j.ensureOpen(ctx); err != nil {
+		return false, err
+	}
 	return j.Store.Begin(ctx, j.Fence, j.Turn, step, callID)
 }
 
@@ -127,6 +183,9 @@ func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Re
 		if c.Scopes, err = j.Scopes(ctx, r.At); err != nil {
 			return r, err
 		}
+	}
+	if j.open != nil {
+		return r, j.openReserving(ctx, c, r)
 	}
 	return r, j.Store.Reserve(ctx, j.Fence, c, r)
 }
@@ -142,6 +201,9 @@ func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcri
 
 // End calls [Turns].Finish. It fills in e.Turn.
 func (j *Journal) End(ctx context.Context, e FinishTurn) (Mailbox, bool, error) {
+	if err := j.ensureOpen(ctx); err != nil {
+		return Mailbox{}, false, err
+	}
 	e.Turn = j.Turn
 	m, released, err := j.Store.Finish(ctx, j.Fence, e)
 	return m, released, j.noteCommit(err, e.Messages)

@@ -135,6 +135,13 @@ type OpenTurn struct {
 	Through    uint64     // messages up to this one are read with it; 0: Turn.Seq
 	TextHashes []TextHash // what the network's messages said, see Said
 	Message    transcript.Message
+	Call       *OpeningCall // reserved by the same commit; nil: none is
+}
+
+// OpeningCall is the first call of a turn, as [Turns].Reserve takes it.
+type OpeningCall struct {
+	Charge      Charge
+	Reservation costs.Reservation
 }
 
 // JoinTurn adds what a person said to the mailbox's open turn.
@@ -203,7 +210,9 @@ type Turns interface {
 	// Read moves. When some were known and others not, nothing is written and the
 	// error is a *KnownError that names the known ones: a message made of the
 	// others loses nothing and says nothing twice. Repeated while the turn is open
-	// it answers the same; a second open turn is an error.
+	// it answers the same; a second open turn is an error. Call is reserved as by
+	// Reserve, unless the events were known; when a budget refuses it
+	// (*costs.BudgetError), nothing is written.
 	Open(ctx context.Context, f Fence, o OpenTurn) (t Turn, opened bool, err error)
 	// Join commits a message that joins the open turn: the message behind the
 	// turn's history, the inbox rows of its events, its wordings,

@@ -31,6 +31,7 @@ type journal struct {
 	looks       bool                // who asks is a guest
 	resumed     bool                // an earlier take may have left children behind
 	tree        *subagents.TurnTree // nil: it can have no children
+	opening     *opening            // nil: the turn was open before
 	titling     <-chan struct{}     // closed when the call for a title has its money; nil: there is none
 	after       sessions.Mailbox    // the mailbox after Finish
 	released    bool

@@ -363,6 +363,12 @@ func (r *fixture) mailbox(person int) sessions.Mailbox {
 	return m
 }
 
+// takes returns how often a person's mailbox was taken.
+func (r *fixture) takes(person int) int64 {
+	m, _ := r.store.Mailbox(context.Background(), key(r.t, person).Token()) // there may be none yet
+	return m.Epoch
+}
+
 // process is a worker that runs.
 type process struct {
 	*worker.Worker

@@ -31,7 +31,6 @@ type faults struct {
 	deadAt int  // the operation, counted as at, that is the last one; 0: none
 	frozen bool // heartbeats are swallowed, as of a process that is paused
 	mute   bool // heartbeats fail
-	resume int  // turns that were resumed
 	fenced int  // writes that were refused to a stale owner
 
 	yield    func(perform func() error) error // in place of Yield
@@ -45,6 +44,7 @@ type faults struct {
 	left     bool                             // Leave was performed
 	tardy    int                              // operations after that
 	touch    func()                           // before Touch
+	writes   []string                         // what was written under a fence or took a mailbox
 }
 
 // arm makes the n-th operation from now fail; with lost only its answer is.
@@ -84,12 +84,6 @@ func (f *faults) handovers() int {
 	return f.handed
 }
 
-func (f *faults) resumed() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.resume
-}
-
 // over returns f, standing between a worker and a store.
 func (f *faults) over(s sessions.Store) *faults {
 	f.Store = sessiontest.Intercept(s, f.around)
@@ -100,12 +94,13 @@ func (f *faults) over(s sessions.Store) *faults {
 func (f *faults) around(ctx context.Context, c sessiontest.Call, perform func() error) error {
 	f.mu.Lock()
 	before, instead, frozen, mute, noComply := map[string]func(){"Touch": f.touch, "Held": f.held, "Finish": f.finish}[c.Op], f.yield, f.frozen, f.mute, f.noComply
+	if c.Fence != nil || c.Op == "Touch" {
+		f.writes = append(f.writes, c.Op)
+	}
 	switch c.Op {
 	case "Handover":
 		f.handed++
 		defer f.told()
-	case "Resume":
-		f.resume++
 	case "Messages":
 		f.reads++
 	case "Leave":

@@ -11,7 +11,6 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
-	"parley/faultpoint"
 	"parley/gateway/attachments"
 	"parley/gateway/messages"
 	"parley/gateway/outcomes"
@@ -174,40 +173,15 @@ func (a *actor) openTurn(q question) (bool, error) {
 			return released, err
 		}
 	}
-	now := a.w.Now()
-	asked := a.message(&q, openingID(id), now)
-	faultpoint.HitOn("worker.open.before", q.text())
-	t, opened, err := a.w.Store.Open(a.ctx, a.m.Fence(), sessions.OpenTurn{
+	o := sessions.OpenTurn{
 		Turn: sessions.Turn{
 			ID: id, Seq: seq, Channel: first.Channel, From: first.Address, ReplyTo: messages.ReplyTo(q.lead),
-			Sender: first.Sender.ID, ReceivedAt: first.ReceivedAt, OpenedAt: now,
+			Sender: first.Sender.ID, ReceivedAt: first.ReceivedAt, OpenedAt: a.w.Now(),
 		},
-		Events: q.events, Through: q.through, TextHashes: q.textHashes(), Message: asked,
-	})
-	if ke, ok := errors.AsType[*sessions.KnownError](err); ok {
-		return a.dropKnown(ke.Events, first)
+		Events: q.events, Through: q.through, TextHashes: q.textHashes(),
 	}
-	if err != nil {
-		return false, fmt.Errorf("open a turn: %w", err)
-	}
-	if !opened {
-		a.countDuplicates(first.Channel, "message_id", len(q.items))
-		return a.release()
-	}
-	faultpoint.HitOn("worker.open.after", q.text())
-	a.countDuplicates(first.Channel, "edit", q.edits)
-	a.w.Observer.TurnStarted(t.Channel, now.Sub(t.ReceivedAt))
-	a.m.LastRead = max(a.m.LastRead, q.through, seq)
-	a.showWorking(t, q.leadIDs())
-	j, err := a.journal(t)
-	if err != nil {
-		return false, err
-	}
-	j.asker = &first.Sender
-	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
-		j.SetHistory(append(before, asked))
-	}
-	return a.runTurn(t, j, false)
+	o.Message = a.message(&q, openingID(id), o.Turn.OpenedAt)
+	return a.runOpening(q, o)
 }
 
 // dropKnown takes the head up again when some of what was gathered with it was

@@ -165,10 +165,16 @@ func (a *actor) beginTurn(ctx context.Context, ag Agent, j *journal, stop bool) 
 		return nil, fmt.Errorf("read the message that opened the turn: %w", err)
 	}
 	c := requestedCompaction(j.t.ID, history)
-	if c == nil && !stop && j.job == nil {
-		j.titling = a.startTitle(ag, j, history)
+	if c != nil || stop || j.job != nil {
+		return c, nil
 	}
-	return c, nil
+	title := func() { j.titling = a.startTitle(ag, j, history) }
+	if j.opening != nil {
+		j.opening.title = title // which is paid for, under the turn
+	} else {
+		title()
+	}
+	return nil, nil //nolint:nilnil // it answers a message
 }
 
 // requestedCompaction returns what a turn is to do that carries out /compact; nil: it

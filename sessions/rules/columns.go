@@ -19,7 +19,7 @@ const (
 	MailboxColumns = "token, key, session, touched, read, epoch, attempts, controls, turn, last_nonce, prior, owner_name, " +
 		"owner_nonce, waiting"
 	TurnColumns = "id, token, session, nested, seq, channel, origin, reply_to, sender, received_at, opened_at, state, " +
-		"attempts, ended_at, outcome, steps, tries, end_epoch, end_nonce, released, refused, preview_state, " +
+		"attempts, ended_at, tries, outcome, steps, end_epoch, end_nonce, released, refused, preview_state, " +
 		"preview, joined"
 	SessionColumns = "id, key, parent, root, depth, tool_call, role, policy, title, messages, own, subtree, held, unpriced, " +
 		"created_at, updated_at"
@@ -45,7 +45,7 @@ func (m *Mailbox) Places() []any {
 func (t *Turn) Places() []any {
 	return []any{
 		&t.ID, &t.Token, &t.Session, &t.Nested, &t.Seq, &t.Channel, &t.From, &t.ReplyTo, &t.Sender, &t.ReceivedAt,
-		&t.OpenedAt, &t.State, &t.Attempts, &t.EndedAt, &t.Outcome, &t.Steps, &t.Tries, &t.EndedBy.Epoch, &t.EndedBy.Nonce,
+		&t.OpenedAt, &t.State, &t.Attempts, &t.EndedAt, &t.Tries, &t.Outcome, &t.Steps, &t.EndedBy.Epoch, &t.EndedBy.Nonce,
 		&t.Released, &t.Refused, &t.Preview.State, &t.Preview.ID, &t.Joined,
 	}
 }

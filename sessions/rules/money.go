@@ -15,11 +15,21 @@ import (
 
 // Reserve implements [sessions.Turns].
 func (s Turns) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
-	err := s.db.Update(ctx, f, func(tx *Tx) error { return reserve(tx, f, c, r) })
+	err := s.db.Update(ctx, f, func(tx *Tx) error {
+		if err := checkFence(tx, f); err != nil {
+			return err
+		}
+		return reserveHeld(tx, f, c, r)
+	})
+	return While(whyRefused(err, c, r), "reserve for call %s", r.ID)
+}
+
+// whyRefused returns the error of a reservation; one that passes a limit is the budget's.
+func whyRefused(err error, c sessions.Charge, r costs.Reservation) error {
 	if over, ok := errors.AsType[*LimitError](err); ok {
-		err = budgetError(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
+		return budgetError(c.Scopes[over.Count-1], r, over.Spent) // the first Count is the tree's
 	}
-	return While(err, "reserve for call %s", r.ID)
+	return err
 }
 
 // budgetError returns what is said of a limit that a reservation would pass.
@@ -30,10 +40,8 @@ func budgetError(s sessions.Scope, r costs.Reservation, spent costs.Amount) *cos
 	}
 }
 
-func reserve(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
-	if err := checkFence(tx, f); err != nil {
-		return err
-	}
+// reserveHeld reserves for a call of a mailbox that f holds.
+func reserveHeld(tx *Tx, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
 	e := r.Estimate
 	if r.ID == "" || e.Upper < 0 {
 		return errors.New("reservation without id, or with a bound below 0")

@@ -41,7 +41,16 @@ func (s Turns) Turn(ctx context.Context, id string) (sessions.Turn, error) {
 
 // Open implements [sessions.Turns].
 func (s Turns) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
-	r, err := update(ctx, s.db, f, func(tx *Tx) (outcome[sessions.Turn], error) { return openTurn(tx, f, o) })
+	r, err := update(ctx, s.db, f, func(tx *Tx) (outcome[sessions.Turn], error) {
+		r, err := openTurn(tx, f, o)
+		if err == nil && r.yes && o.Call != nil {
+			err = reserveHeld(tx, f, o.Call.Charge, o.Call.Reservation)
+		}
+		return r, err
+	})
+	if o.Call != nil {
+		err = whyRefused(err, o.Call.Charge, o.Call.Reservation)
+	}
 	return r.of, r.yes, While(err, "open turn %s", o.Turn.ID)
 }
 

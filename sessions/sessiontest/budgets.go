@@ -29,6 +29,47 @@ func budgets(t *testing.T, open opener) {
 				return fs[i%len(fs)], sessions.Charge{Session: t.Session, Turn: t.ID}
 			})
 		},
+		"a turn is opened with its first call": func(h *fixture) {
+			m := h.take(h.ann, "one", 1)
+			o, day := opening(m.Fence(), 1), sessions.Scope{Kind: "global", Limit: 100}
+			r := call(o.Turn.ID, 1, 1, 90)
+			c := sessions.Charge{Session: m.Session, Turn: o.Turn.ID, Scopes: []sessions.Scope{day}}
+			o.Call = &sessions.OpeningCall{Charge: c, Reservation: r}
+			for range 2 { // repeated it answers the same
+				turn, opened := must2(h.s.Open(h.ctx, m.Fence(), o))
+				h.same("opened, steps", []any{opened, turn.Steps}, []any{true, 0})
+			}
+			h.same("tries", must(h.s.Turn(h.ctx, o.Turn.ID)).Tries, 1)
+			h.spent(day, noon, 0, 90)
+			h.same("held", h.session(m.Session).Held, costs.Amount(90))
+			h.ok(h.s.Settle(h.ctx, m.Fence(), cost(r, 20)))
+			h.spent(day, noon, 20, 0)
+		},
+		"a first call that a budget refuses opens nothing": func(h *fixture) {
+			m := h.take(h.ann, "one", 1)
+			o := opening(m.Fence(), 1)
+			c := sessions.Charge{Session: m.Session, Turn: o.Turn.ID, Scopes: []sessions.Scope{{Kind: "person", ID: "ann"}, {Kind: "global", Limit: 100}}}
+			for priced, spent := range map[bool]costs.Amount{true: 101, false: 1} {
+				r := call(o.Turn.ID, 1, 1, spent)
+				r.Estimate.Priced = priced
+				o.Call = &sessions.OpeningCall{Charge: c, Reservation: r}
+				h.refused(failed2(h.s.Open(h.ctx, m.Fence(), o)), costs.BudgetError{Scope: "global", Limit: 100, Need: spent, Free: midnight, Unpriced: !priced})
+			}
+			h.same("in the mailbox", h.mailbox("one"), m)
+			h.same("history, known", []any{len(h.history(m.Session)), h.known(o.Turn.ID)}, []any{0, []bool{false}})
+			o.Call = nil
+			h.same("opened", second(must2(h.s.Open(h.ctx, m.Fence(), o))), true)
+		},
+		"what was known before reserves nothing": func(h *fixture) {
+			f, turn := h.working("one")
+			h.touch("one", 2)
+			h.finish(f, turn.ID)
+			o := opening(f, 2)
+			o.Events = []sessions.InboxID{event(turn.ID)}
+			o.Call = &sessions.OpeningCall{Charge: sessions.Charge{Session: turn.Session, Turn: o.Turn.ID}, Reservation: call(o.Turn.ID, 1, 1, 90)}
+			h.same("opened", second(must2(h.s.Open(h.ctx, f, o))), false)
+			h.same("held", h.session(turn.Session).Held, costs.Amount(0))
+		},
 	}.run(t, open)
 	turnCases{
 		"96 callers of one turn never pass its dollar": func(h *fixture, f sessions.Fence, turn sessions.Turn) {

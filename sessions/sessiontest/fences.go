@@ -39,6 +39,11 @@ func fencedWrites() []fencedWrite {
 		{"open", func(h *fixture, f sessions.Fence, _ sessions.Turn) (any, error) {
 			return both(h.s.Open(h.ctx, f, opening(f, 1)))
 		}},
+		{"open with a call", func(h *fixture, f sessions.Fence, turn sessions.Turn) (any, error) {
+			o := opening(f, 1)
+			o.Call = &sessions.OpeningCall{Charge: charged(turn), Reservation: call(turn.ID, 7, 1, 9)}
+			return both(h.s.Open(h.ctx, f, o))
+		}},
 		{"join", func(h *fixture, f sessions.Fence, turn sessions.Turn) (any, error) {
 			return h.s.Join(h.ctx, f, joined(turn.ID, 2, 0, "late"))
 		}},

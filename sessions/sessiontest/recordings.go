@@ -66,6 +66,14 @@ var askedCasesOfTurns = turnCases{
 		h.reserve(f, asks(turn, second), r2)
 		h.same("asked", h.asked(turn.Session), []sessions.Recording{recordedAs(r1, first), recordedAs(r2, second)})
 	},
+	"the call that opens a turn is recorded with it": func(h *fixture, _ sessions.Fence, _ sessions.Turn) {
+		m := h.take(h.ann, "two", 1)
+		o := opening(m.Fence(), 1)
+		r := call(o.Turn.ID, 1, 1, 90)
+		o.Call = &sessions.OpeningCall{Charge: asks(sessions.Turn{ID: o.Turn.ID, Session: m.Session}, frame("first")), Reservation: r}
+		h.same("opened", second(must2(h.s.Open(h.ctx, m.Fence(), o))), true)
+		h.same("asked", h.asked(m.Session), []sessions.Recording{recordedAs(r, frame("first"))})
+	},
 	"a frame is asked for once, whichever session needs it, and kept to the byte": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		a := frame("same")
 		h.reserve(f, asks(turn, a), call(turn.ID, 1, 1, 1))

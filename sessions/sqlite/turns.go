@@ -53,7 +53,7 @@ const unknownCalls = math.MinInt / 2
 // Columns of a turn: those that never change, and those that say something of a new one.
 const (
 	fixedOfTurn = 11
-	newOfTurn   = 14
+	newOfTurn   = 15
 )
 
 var (

@@ -119,6 +119,12 @@ type Touch struct {
 	By    Worker
 	Take  bool
 	Now   time.Time
+
+	// Taken, if set, may be called before Touch returns, once, with the mailbox that was
+	// taken: it is By's, but not durably yet. What is written under its fence is durable only
+	// together with it, and readers may not see yet that it was taken. When Touch returns
+	// an error after that, the mailbox may not have been taken. Taken must not block.
+	Taken func(Mailbox)
 }
 
 // OpenTurn opens a turn.

@@ -57,6 +57,7 @@ type owner struct {
 	woken    chan struct{} // look for control requests
 	news     chan struct{} // there are more messages
 	done     chan struct{}
+	durable  <-chan struct{} // closed when it is durable that m was taken; nil: it is
 
 	lastSeen atomic.Uint64 // the highest message that is known to be there; whoever hears of one raises it
 
@@ -66,14 +67,30 @@ type owner struct {
 
 // start gives m, which this worker has just taken, an actor. The caller holds
 // the mailbox and a slot; the slot is the actor's from now on.
-func (w *Worker) start(m sessions.Mailbox) {
+func (w *Worker) start(m sessions.Mailbox) { w.actors.start(w.newActor(m)) }
+
+func (w *Worker) newActor(m sessions.Mailbox) *actor {
 	ctx, cancel := context.WithCancelCause(w.actors.base)
 	o := &owner{
 		w: w, token: m.Token, settings: w.Present(), m: m, ctx: ctx, cancel: cancel,
 		woken: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), slot: slot{w: w, held: true},
 	}
 	o.lastSeen.Store(m.LastSeen)
-	w.actors.start(&actor{owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}})
+	return &actor{owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}}
+}
+
+// awaitDurable waits until readers of the store see that the mailbox was taken; false when
+// ctx ends before.
+func (a *owner) awaitDurable(ctx context.Context) bool {
+	if a.durable == nil {
+		return true
+	}
+	select {
+	case <-a.durable:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // startIfLeased calls start, unless the answer that m was taken came after this worker's

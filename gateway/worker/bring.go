@@ -79,6 +79,9 @@ func qualifiedSender(m channels.Message) string {
 // pollStore finds in the store what no signal may have told before a turn runs: a
 // control request, and that another worker has the mailbox.
 func (a *queue) pollStore(ctx context.Context) bool {
+	if !a.awaitDurable(ctx) {
+		return false
+	}
 	m, err := a.w.Store.Mailbox(ctx, a.token)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -79,9 +79,12 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 		ctx, cancel = withTakeGrace(ctx)
 		defer cancel()
 	}
-	m, got, err := w.Store.Touch(ctx, t)
+	m, got, started, err := w.take(ctx, t)
 	if err != nil {
-		return false, fmt.Errorf("touch the mailbox: %w", err)
+		return started, fmt.Errorf("touch the mailbox: %w", err)
+	}
+	if started {
+		return true, nil
 	}
 	if !got && t.Take && m.Owner == w.Identity && m.HasWork() && w.leases.holds() && !w.actors.has(t.Token) && !w.recovering.Load() {
 		m, err = w.Store.Reacquire(ctx, m.Fence(), w.leases.now())
@@ -109,6 +112,40 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 		w.signal(signals.WorkTopic, signals.Work{From: w.Identity.Nonce, Token: t.Token, Seq: m.LastSeen})
 	}
 	return false, nil
+}
+
+// take touches the mailbox. If it is taken, and an actor can begin before that is durable, one
+// does, and started says so: its first commit brings the other with it. A mailbox that was not
+// taken after all refuses that commit, as one does that another worker took.
+func (w *Worker) take(ctx context.Context, t sessions.Touch) (m sessions.Mailbox, got, started bool, err error) {
+	if !t.Take {
+		m, got, err = w.Store.Touch(ctx, t)
+		return m, got, false, err
+	}
+	early := make(chan sessions.Mailbox, 1)
+	t.Taken = func(m sessions.Mailbox) {
+		select {
+		case early <- m:
+		default: // it was told before: the write was repeated
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m, got, err = w.Store.Touch(ctx, t)
+	}()
+	select {
+	case <-done:
+		return m, got, false, err
+	case taken := <-early:
+		if started = w.leases.holds(); started {
+			a := w.newActor(taken)
+			a.durable = done
+			w.actors.start(a)
+		}
+		<-done
+		return m, got, started, err
+	}
 }
 
 // receiveControl reacts to the signal that a control request was stored: the actor

@@ -170,6 +170,9 @@ var errLost = fmt.Errorf("%w: %w", agent.ErrHandover, sessions.ErrFenced)
 // pollStore finds in the store what no signal may have told: a request to stop,
 // messages, and that another worker has the mailbox.
 func (s *progress) pollStore(ctx context.Context) {
+	if !s.a.awaitDurable(ctx) {
+		return
+	}
 	m, err := s.a.w.Store.Mailbox(ctx, s.a.token)
 	switch {
 	case err != nil && ctx.Err() == nil:

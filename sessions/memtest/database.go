@@ -67,6 +67,15 @@ func (db *database) Update(_ context.Context, _ sessions.Fence, fn func(*rules.T
 	return db.commit(&tx.Set)
 }
 
+// UpdateEarly implements [rules.EarlyDriver].
+func (db *database) UpdateEarly(ctx context.Context, f sessions.Fence, fn func(*rules.Tx) error, visible func() bool) error {
+	err := db.Update(ctx, f, fn)
+	if err == nil {
+		visible()
+	}
+	return err
+}
+
 // View implements [rules.Driver].
 func (db *database) View(_ context.Context, fn func(*rules.Tx) error) error {
 	db.mu.Lock()

@@ -39,6 +39,15 @@ type forgetful struct {
 	without Rule
 }
 
+// UpdateEarly implements [rules.EarlyDriver].
+func (d *forgetful) UpdateEarly(ctx context.Context, f sessions.Fence, fn func(*rules.Tx) error, visible func() bool) error {
+	err := d.Update(ctx, f, fn)
+	if err == nil {
+		visible()
+	}
+	return err
+}
+
 // Update implements [rules.Driver].
 func (d *forgetful) Update(ctx context.Context, f sessions.Fence, fn func(*rules.Tx) error) error {
 	if d.without == Every {

@@ -12,8 +12,30 @@ import (
 
 // Touch implements [sessions.Dispatch].
 func (s Dispatch) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
-	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (outcome[sessions.Mailbox], error) { return touch(tx, t) })
-	return r.of, r.yes, While(err, "touch mailbox %s", t.Token)
+	early, can := s.db.(EarlyDriver)
+	if !can || !t.Take || t.Taken == nil {
+		r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (outcome[sessions.Mailbox], error) { return touch(tx, t) })
+		return r.of, r.yes, While(err, "touch mailbox %s", t.Token)
+	}
+	type result struct {
+		outcome[sessions.Mailbox]
+		known bool // it was there before, and so is its session for readers
+	}
+	r := new(result) // of a caller who left early nobody reads it
+	err := early.UpdateEarly(ctx, sessions.Fence{}, func(tx *Tx) (err error) {
+		r.outcome, err = touch(tx, t)
+		r.known = tx.Set.Forgettable
+		return err
+	}, func() bool {
+		if r.yes && r.known {
+			t.Taken(r.of)
+		}
+		return r.yes && r.known
+	})
+	if err != nil {
+		return sessions.Mailbox{}, false, While(err, "touch mailbox %s", t.Token)
+	}
+	return r.of, r.yes, nil
 }
 
 func touch(tx *Tx, t sessions.Touch) (r outcome[sessions.Mailbox], err error) {

@@ -36,6 +36,17 @@ type Driver interface {
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
 }
 
+// EarlyDriver is a Driver that can go on before a commit is durable.
+type EarlyDriver interface {
+	Driver
+	// UpdateEarly is Update for what somebody is to go on with at once: it calls visible, once
+	// at most, when what fn wrote is there for operations that come later, and not durable
+	// yet. Those are durable only together with it. If visible returns true, the
+	// commit may wait a moment for the first of them. visible must not block, and is not
+	// called beside fn.
+	UpdateEarly(ctx context.Context, f sessions.Fence, fn func(*Tx) error, visible func() bool) error
+}
+
 // Reader is one state of a database.
 type Reader interface {
 	// Get returns the row of a key, and nil when there is none.

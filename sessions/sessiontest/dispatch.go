@@ -31,6 +31,29 @@ func dispatch(t *testing.T, open opener) {
 			other, got := h.try(bob, "one", 2)
 			h.same("got, owner, epoch, last seen", []any{got, other.Owner, other.Epoch, other.LastSeen}, []any{false, h.ann, m.Epoch, uint64(2)})
 		},
+		"who takes may be told before it is durable, once, and of nothing else": func(h *fixture) {
+			touch := func(seq uint64, take bool) (m sessions.Mailbox, got bool, told []sessions.Mailbox) {
+				k := keyOf(h.t, "one")
+				early := make(chan sessions.Mailbox, 2)
+				m, got = must2(h.s.Touch(h.ctx, sessions.Touch{
+					Token: k.Token(), Key: k, Seq: seq, By: h.ann, Take: take, Now: h.now, Taken: func(m sessions.Mailbox) { early <- m },
+				}))
+				close(early)
+				for m := range early {
+					told = append(told, m)
+				}
+				return m, got, told
+			}
+			_, got, told := touch(1, false)
+			h.same("not asked for: got, told", []any{got, len(told)}, []any{false, 0})
+			m, got, told := touch(2, true)
+			h.same("got", got, true)
+			if len(told) > 1 || len(told) == 1 && told[0].Fence() != m.Fence() {
+				h.t.Errorf("told %+v, took %+v", told, m)
+			}
+			_, got, told = touch(3, true)
+			h.same("owned: got, told", []any{got, len(told)}, []any{false, 0})
+		},
 		"a mailbox that is owed nothing is not taken": func(h *fixture) {
 			m := h.take(h.ann, "one", 1)
 			h.ok(h.s.Skip(h.ctx, m.Fence(), 1))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // spent is what this process used so far: processor time in microseconds, and what it
@@ -31,6 +32,37 @@ func spent(tb testing.TB) (cpu, written float64) {
 		}
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3, written
+}
+
+// statementsOfTurn is how many statements the writer runs for a plain turn.
+const statementsOfTurn = 32
+
+// A plain turn in a conversation that is there costs four commits. The answer waits for three:
+// that of the opening, which is that of the taking and of the reservation too, that of the end,
+// and that of the mark before it is sent. More of them, or more statements, are to be noticed.
+func TestAPlainTurnIsFourCommits(t *testing.T) {
+	t.Parallel()
+	counts := map[int][2]int64{} // statements and commits, by the turns after the first ten
+	for _, turns := range []int{0, 20} {
+		s := openAt(t, filepath.Join(t.TempDir(), "parley.db"))
+		s.Linger(time.Hour) // a turn that was taken is opened
+		d := newDesk(t, s, "ann")
+		for i := range 10 + turns {
+			d.turn(i)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		statements, commits := s.Work()
+		counts[turns] = [2]int64{statements, commits}
+	}
+	statements, commits := counts[20][0]-counts[0][0], counts[20][1]-counts[0][1]
+	if commits != 20*4 {
+		t.Errorf("20 turns are %d commits, want 4 each", commits)
+	}
+	if statements != 20*statementsOfTurn {
+		t.Errorf("20 turns are %d statements, want %d each", statements, statementsOfTurn)
+	}
 }
 
 // BenchmarkCost is what a whole turn costs with the reads that go with it. Compare

@@ -68,28 +68,49 @@ func (d *desk) turn(i int) {
 	d.named(fmt.Sprint("turn-", i), uint64(i)+1)
 }
 
-// named is a whole turn with one model call: touch, open, reserve, finish with
-// the settlement, and both steps of the delivery.
+// named is a whole turn with one model call, as workers write it: taken and opened
+// together with the reservation, finished with the settlement, and both steps of the
+// delivery.
 func (d *desk) named(id string, seq uint64) {
 	d.tb.Helper()
 	ctx := d.tb.Context()
-	m, _, err := d.s.Touch(ctx, sessions.Touch{Token: d.key.Token(), Key: d.key, Seq: seq, By: d.w, Take: true, Now: noon})
-	d.ok(err)
-	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.OpenTurn{
-		Turn:    sessions.Turn{ID: id, Seq: seq, Channel: "tg", From: d.key.Address(), ReplyTo: "m1", Sender: "u1", ReceivedAt: noon, OpenedAt: noon},
-		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: d.key.Token(), Event: id}},
-		Message: transcript.Message{ID: id + "-said", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}, CreatedAt: noon},
-	})
-	d.ok(err)
-	if !opened {
-		d.tb.Fatal("not opened")
+	type taken struct {
+		m   sessions.Mailbox
+		err error
+	}
+	early, done := make(chan sessions.Mailbox, 1), make(chan taken, 1)
+	go func() {
+		m, _, err := d.s.Touch(ctx, sessions.Touch{
+			Token: d.key.Token(), Key: d.key, Seq: seq, By: d.w, Take: true, Now: noon, Taken: func(m sessions.Mailbox) { early <- m },
+		})
+		done <- taken{m, err}
+	}()
+	var m sessions.Mailbox
+	durable := false
+	select {
+	case m = <-early:
+	case t := <-done:
+		d.ok(t.err)
+		m, durable = t.m, true
 	}
 	labels := costs.Labels{Provider: "maker", Model: "model-1", Channel: "tg", Purpose: costs.RootTurn}
 	r := costs.Reservation{ID: id + "/1/1", At: noon, Estimate: costs.Estimate{
 		Call: costs.CallID{Turn: id, Step: 1, Attempt: 1, Purpose: costs.RootTurn}, Labels: labels, Upper: 100, Priced: true,
 	}}
 	scopes := []sessions.Scope{{Kind: "global"}, {Kind: "chat", ID: m.Token}, {Kind: "person", ID: "u1"}}
-	d.ok(d.s.Reserve(ctx, m.Fence(), sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))
+	t, opened, err := d.s.Open(ctx, m.Fence(), sessions.OpenTurn{
+		Turn:    sessions.Turn{ID: id, Seq: seq, Channel: "tg", From: d.key.Address(), ReplyTo: "m1", Sender: "u1", ReceivedAt: noon, OpenedAt: noon},
+		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: d.key.Token(), Event: id}},
+		Message: transcript.Message{ID: id + "-said", Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "hello"}}, CreatedAt: noon},
+		Call:    &sessions.OpeningCall{Charge: sessions.Charge{Session: m.Session, Turn: id, Scopes: scopes}, Reservation: r},
+	})
+	d.ok(err)
+	if !opened {
+		d.tb.Fatal("not opened")
+	}
+	if !durable {
+		d.ok((<-done).err)
+	}
 	_, _, err = d.s.Finish(ctx, m.Fence(), sessions.FinishTurn{
 		Turn: id, Outcome: transcript.EndTurn, At: noon,
 		Settlement: &costs.Settlement{Reservation: r, Entry: costs.Entry{ID: r.ID, Call: r.Estimate.Call, Labels: labels, Price: &price, Amount: 40, Priced: true, State: costs.Settled, Outcome: "ok", At: noon}},

@@ -18,6 +18,11 @@ func (d database) Update(ctx context.Context, _ sessions.Fence, fn func(*rules.T
 	return err
 }
 
+// UpdateEarly implements [rules.EarlyDriver].
+func (d database) UpdateEarly(ctx context.Context, _ sessions.Fence, fn func(*rules.Tx) error, visible func() bool) error {
+	return writeEarly(ctx, d.Store, func(x *tx) error { return x.perform(fn) }, visible)
+}
+
 // View implements [rules.Driver].
 func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
 	return d.readers.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: readerView{v}}) })

@@ -21,7 +21,13 @@ import (
 // dockerfile is the instructions of the Dockerfile, each on one line.
 func dockerfile(t *testing.T) []string {
 	t.Helper()
-	data, err := os.ReadFile("../../Dockerfile")
+	return instructions(t, "../../Dockerfile")
+}
+
+// instructions are those of a Dockerfile, each on one line.
+func instructions(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,29 +42,62 @@ func dockerfile(t *testing.T) []string {
 	return lines
 }
 
-func TestTheImageIsOneStaticProgramOfAnOrdinaryUser(t *testing.T) {
-	t.Parallel()
-	lines := dockerfile(t)
+// lastStage are the instructions of what becomes the image.
+func lastStage(lines []string) []string {
 	last := 0
 	for i, line := range lines {
 		if strings.HasPrefix(line, "FROM ") {
 			last = i
 		}
+	}
+	return lines[last:]
+}
+
+// runsAs is how both images run the program.
+var runsAs = []string{
+	"ENV STATE_DIRECTORY=/var/lib/parley",
+	"USER 65532:65532",
+	"STOPSIGNAL SIGTERM",
+	`HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 CMD ["/parley", "healthcheck", "--config", "/etc/parley/parley.yaml"]`,
+	`ENTRYPOINT ["/parley"]`,
+	`CMD ["run", "--config", "/etc/parley/parley.yaml"]`,
+}
+
+func TestTheImageWithToolsRunsTheSameProgramInTheSameWay(t *testing.T) {
+	t.Parallel()
+	lines := instructions(t, "../../Dockerfile.tools")
+	final := lastStage(lines)
+	for _, want := range append([]string{
+		"FROM ${BASE}",
+		"COPY --from=parley /parley /parley",
+		"COPY --from=parley /licenses/ /licenses/",
+		"COPY --from=parley --chown=65532:65532 /var/lib/parley /var/lib/parley",
+	}, runsAs...) {
+		if !slices.Contains(final, want) {
+			t.Errorf("the final stage has no %q", want)
+		}
+	}
+	// An argument of FROM stands in front of all stages.
+	if !slices.Equal(lines[:3], []string{"ARG PARLEY=parley", "ARG BASE=debian:bookworm-slim", "FROM ${PARLEY} AS parley"}) {
+		t.Errorf("it begins with %q", lines[:3])
+	}
+}
+
+func TestTheImageIsOneStaticProgramOfAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	lines := dockerfile(t)
+	for _, line := range lines {
 		if strings.HasPrefix(line, "EXPOSE") || strings.HasPrefix(line, "ADD ") {
 			t.Errorf("the Dockerfile has %q", line)
 		}
 	}
-	final := lines[last:]
-	for _, want := range []string{
+	final := lastStage(lines)
+	for _, want := range append([]string{
 		"FROM scratch",
 		"COPY --from=build /out/parley /parley",
+		"COPY --from=build /THIRD-PARTY-LICENSES /src/LICENSE /licenses/",
 		"COPY --from=build --chown=65532:65532 /out/root/ /",
-		"ENV STATE_DIRECTORY=/var/lib/parley",
-		"USER 65532:65532",
-		"STOPSIGNAL SIGTERM",
-		`ENTRYPOINT ["/parley"]`,
-		`CMD ["run", "--config", "/etc/parley/parley.yaml"]`,
-	} {
+	}, runsAs...) {
 		if !slices.Contains(final, want) {
 			t.Errorf("the final stage has no %q", want)
 		}

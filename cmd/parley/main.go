@@ -90,7 +90,7 @@ Start with:  parley try`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p))
+	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p), healthcheckCommand(p))
 	root.AddCommand(statusCommand(p), reloadCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), approvalsCommand(p), pairCommand(p), accessCommand(p), cronCommand(p), replayCommand(p), pricesCommand(p), toolsCommand(p), mcpCommand(p))
 	root.AddCommand(signalCommand(p), keeperCommand(p), extractCommand(p), slackCommand(p))
 	return root

@@ -22,8 +22,10 @@ func runCommand(p program) *cobra.Command {
 new, lets running answers end within worker.grace, and ends with status 0. A
 second signal ends it at once. SIGHUP makes it read its configuration again, with
 the files that it names, as parley reload does; the log names what changed and what
-needs a restart. Status 78 is a mistake in the configuration.`,
-	}, func(ctx context.Context, _ string, g *gateway.Gateway) error {
+needs a restart. Status 78 is a mistake in the configuration. A service manager that
+sets NOTIFY_SOCKET, as systemd does, is told when it is ready, stopping and alive.`,
+	}, func(ctx context.Context, b built) error {
+		g := b.gateway
 		if err := hardenProcess(); err != nil {
 			return err
 		}
@@ -31,6 +33,7 @@ needs a restart. Status 78 is a mistake in the configuration.`,
 			debug.SetGCPercent(gateway.GCPercent)
 		}
 		defer onHangup(func() { _, _ = g.Reload() })() // log, status and metrics say how it ended
+		defer notifyServiceManager(ctx, p.getenv, g.Started(), b.log)()
 		return g.Run(ctx)
 	})
 }
@@ -43,18 +46,25 @@ func checkCommand(p program) *cobra.Command {
 each as file:line:column. Nothing is started and no network is asked. Status 78
 is a mistake. What is allowed, and perhaps not meant, is a warning on standard error.
 MCP servers are named, with the tools that agents may have of them.`,
-	}, func(_ context.Context, file string, g *gateway.Gateway) error {
-		if err := printServers(p.out, g.MCPServers()); err != nil {
+	}, func(_ context.Context, b built) error {
+		if err := printServers(p.out, b.gateway.MCPServers()); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(p.out, "%s: ok\n", file)
+		_, err := fmt.Fprintf(p.out, "%s: ok\n", b.file)
 		return err //nolint:wrapcheck // the caller says what failed
 	})
 }
 
+// built is the gateway of a configuration.
+type built struct {
+	file    string
+	gateway *gateway.Gateway
+	log     *slog.Logger
+}
+
 // gatewayCommand makes c a command that builds the gateway of a configuration.
 // Building finds what only the parts know, such as a malformed address.
-func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, file string, g *gateway.Gateway) error) *cobra.Command {
+func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, b built) error) *cobra.Command {
 	var file string
 	var roles []string
 	c.Flags().StringSliceVar(&roles, "role", nil, "what this process does, instead of what the configuration says: gateway (receives and sends), worker (runs turns), or both as gateway,worker")
@@ -75,15 +85,16 @@ func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, fi
 		}
 		level := &slog.LevelVar{}
 		level.Set(cfg.Log.SlogLevel())
+		log := newLogger(p, cfg.Log, level)
 		g, err := gateway.New(cfg, gateway.Options{
-			Logger: newLogger(p, cfg.Log, level), Level: level, Next: load, Locate: locate,
+			Logger: log, Level: level, Next: load, Locate: locate,
 			Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
 			PDFExtractor: pdfExtractor(),
 		})
 		if err != nil {
 			return &exitError{exitConfig, locate(err)}
 		}
-		return runError(cmd.Context(), do(cmd.Context(), file, g))
+		return runError(cmd.Context(), do(cmd.Context(), built{file, g, log}))
 	}
 	return c
 }

@@ -76,6 +76,7 @@ func run(args []string, p program) int {
 }
 
 func rootCommand(p program) *cobra.Command {
+	var sayVersion bool
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "A chat-bot gateway: people write in Telegram, a model answers, the money is exact",
@@ -88,11 +89,19 @@ Start with:  parley try`,
 		SilenceUsage:  true,
 		// Without this an unknown command would be an argument.
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if sayVersion {
+				return printVersion(cmd.Context(), p)
+			}
+			return cmd.Help()
+		},
 	}
+	// Not cobra's own, whose template would make the binary a quarter larger: what templates
+	// call is unknown when it is linked.
+	root.Flags().BoolVar(&sayVersion, "version", false, "say which parley this is")
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), versionCommand(p), healthcheckCommand(p))
 	root.AddCommand(statusCommand(p), reloadCommand(p), sessionsCommand(p), usageCommand(p), deadLettersCommand(p), approvalsCommand(p), pairCommand(p), accessCommand(p), cronCommand(p), replayCommand(p), pricesCommand(p), toolsCommand(p), mcpCommand(p))
-	root.AddCommand(signalCommand(p), keeperCommand(p), extractCommand(p), slackCommand(p))
+	root.AddCommand(signalCommand(p), keeperCommand(p), extractCommand(p), slackCommand(p), manCommand(p))
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -24,16 +25,21 @@ func versionCommand(p program) *cobra.Command {
 		Short: "Say which parley this is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := map[string]string{"version": version(), "revision": buildCommit(), "go": runtime.Version()}
 			if asJSON {
+				v := map[string]string{"version": version(), "revision": buildCommit(), "go": runtime.Version()}
 				return runError(cmd.Context(), json.NewEncoder(p.out).Encode(v))
 			}
-			_, err := fmt.Fprintf(p.out, "parley %s (revision %s, %s)\n", v["version"], v["revision"], v["go"])
-			return runError(cmd.Context(), err)
+			return printVersion(cmd.Context(), p)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
+}
+
+// printVersion says for people which parley this is.
+func printVersion(ctx context.Context, p program) error {
+	_, err := fmt.Fprintf(p.out, "parley %s (revision %s, %s)\n", version(), buildCommit(), runtime.Version())
+	return runError(ctx, err)
 }
 
 // version returns what the build was made from; "dev" when nobody said.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -107,6 +108,24 @@ func notifications(t *testing.T) (path string, next func() string) {
 			t.Fatalf("nothing came: %v", err)
 		}
 		return string(b[:n])
+	}
+}
+
+func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	path, _ := notifications(t)
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(c)
+	for err == nil { // until there is no room for more
+		if err = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil {
+			_, err = c.Write([]byte("WATCHDOG=1"))
+		}
+	}
+	if err := (serviceManager{socket: path}).send(notifyStopping); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it is told: %v", err)
 	}
 }
 

@@ -36,7 +36,7 @@ PLAINLY       := ./gateway/simtest ./channels/internal/markup ./faultpoint
 SCRATCH       := sh scripts/scratch.sh
 SHOW          := $(GO) run -trimpath ./scripts/showtest
 
-.PHONY: run build test test-long test-rough check lint unit programs monitoring tools fmt bench
+.PHONY: run build packages test test-long test-rough check lint unit programs monitoring tools fmt bench
 
 run:
 	@$(GO) run ./cmd/parley try
@@ -44,6 +44,12 @@ run:
 # A static binary for the machine it is built on.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o parley ./cmd/parley
+
+# Packages for Debian and RPM-based systems, in .bin/packages; GOARCH=arm64 make packages
+# builds them for another processor.
+NFPM_VERSION  := v2.43.0
+packages:
+	GO='$(GO)' NFPM_VERSION=$(NFPM_VERSION) sh scripts/packages.sh
 
 test: tools lint unit
 

@@ -35,6 +35,33 @@ model's key into the environment, and then:
 	return c
 }
 
+func schemaCommand(p program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Write a JSON Schema of the configuration, for your editor",
+		Long: `schema writes a JSON Schema of the configuration to standard output. Editors complete
+and explain keys by it, and mark unknown ones. For those with yaml-language-server:
+
+  parley schema > parley.schema.json
+
+and as the first line of parley.yaml
+
+  # yaml-language-server: $schema=parley.schema.json
+
+What depends on other values only check-config knows.`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := configs.Schema()
+			if err != nil {
+				return runError(cmd.Context(), err)
+			}
+			_, err = p.out.Write(text)
+			return writeError(err)
+		},
+	}
+}
+
 // writeNewFile writes text into a file that does not exist yet.
 func writeNewFile(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

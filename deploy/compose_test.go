@@ -115,6 +115,13 @@ func TestCompose(t *testing.T) {
 		}
 	}
 
+	// The secrets of an operator come neither into an image nor into a commit.
+	for file, line := range map[string]string{"../.dockerignore": "deploy\n", "../.gitignore": "/deploy/compose/secrets/\n"} {
+		if !strings.Contains("\n"+read(t, file), "\n"+line) {
+			t.Errorf("%s has no %q", file, line)
+		}
+	}
+
 	cfg := load(t, "compose/parley.yaml", p.Environment)
 	if cfg.Broker.URL != "nats://nats:4222" || !strings.HasPrefix(p.Environment["PARLEY_REDIS"], "redis://redis:6379/") || cfg.Ops.Listen != "0.0.0.0:9464" {
 		t.Errorf("broker %s, store %s, ops %s", cfg.Broker.URL, p.Environment["PARLEY_REDIS"], cfg.Ops.Listen)

@@ -12,9 +12,12 @@ if ! getent passwd parley >/dev/null; then
 		useradd --system --gid parley --home-dir /var/lib/parley --no-create-home --shell /usr/sbin/nologin parley
 	fi
 fi
-# The service reads its configuration, and nobody else but root.
-chown root:parley /etc/parley/parley.yaml
-chmod 0640 /etc/parley/parley.yaml
+# The service reads its configuration, and nobody else but root. Who has another one may have
+# removed this.
+if [ -f /etc/parley/parley.yaml ]; then
+	chown root:parley /etc/parley/parley.yaml
+	chmod 0640 /etc/parley/parley.yaml
+fi
 
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload

@@ -17,7 +17,7 @@ import (
 // of speed: only one that fails waits that long.
 const patience = 2 * time.Minute
 
-// profileVar names a folder for CPU profiles of the systems under test.
+// profileVar names a folder for profiles of CPU and allocations of the systems under test.
 const profileVar = "PARLEY_BENCH_PROFILE"
 
 // child is a running system under test.

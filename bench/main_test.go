@@ -3,11 +3,14 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/pprof"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +29,7 @@ type plan struct {
 	Model    string // the Messages API's root
 	Dir      string // for what must survive
 	Turns    int    // how many turns may run at once; 0: parley's default
-	Profile  string // file for a CPU profile; empty: none
+	Profile  string // file for a CPU profile, beside which one of allocations is written; empty: none
 
 	// What follows is parley's alone.
 	Name      string        // of the process; empty: bench
@@ -82,17 +85,34 @@ func serve(raw string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if p.Profile != "" {
-		f, err := os.Create(p.Profile)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	if p.Profile == "" {
+		return runSystem(ctx, p)
 	}
+	return profiled(p.Profile, func() error { return runSystem(ctx, p) })
+}
+
+// profiled writes a CPU profile of run into file, and what run allocated into one beside it.
+func profiled(file string, run func() error) (err error) {
+	runtime.MemProfileRate = 32 << 10 // one turn allocates about that a few times
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	err = run()
+	pprof.StopCPUProfile()
+	allocs, createErr := os.Create(strings.TrimSuffix(file, ".pprof") + ".allocs.pprof")
+	if createErr != nil {
+		return errors.Join(err, createErr)
+	}
+	return errors.Join(err, pprof.Lookup("allocs").WriteTo(allocs, 0), allocs.Close())
+}
+
+// runSystem runs the system under test until ctx ends.
+func runSystem(ctx context.Context, p plan) error {
 	ready := func() { fmt.Println(isReady) }
 	switch p.System {
 	case "naked":

@@ -64,7 +64,7 @@ func newWorld(b *testing.B, o worldOptions) *world {
 	other, err := otherNetwork(o.Network)
 	if people = other; other == nil && err == nil {
 		tg, err = telegram.New(telegram.Options{
-			Bots: []telegram.Bot{{Token: token, Username: "bench_bot", Name: "bench"}}, Keep: keep, History: 64, Pace: 1000,
+			Bots: []telegram.Bot{{Token: token, Username: "bench_bot", Name: "bench"}}, Keep: keep, History: 64, Pace: 10_000,
 		})
 		people = tg
 	}

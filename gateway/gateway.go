@@ -82,6 +82,9 @@ type Options struct {
 	// PDFExtractor is a program, with its first arguments, that calls [ExtractPDF] with
 	// the rest of them. None: PDFs that people send are not read as text.
 	PDFExtractor []string
+	// Statement, if set, is called with the text of each statement that SQLite runs, without its
+	// values, for who counts what a turn costs; by several goroutines at once. It must not block.
+	Statement func(query string)
 	// Subagent, if set, is called when a sub-agent begins and when it has ended,
 	// by several of them at once. It must not block for long.
 	Subagent func(Subagent)

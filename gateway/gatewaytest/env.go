@@ -67,6 +67,7 @@ type Options struct {
 	Change func(*settings.Config)
 	// PDFExtractor is the command that reads PDFs; nil: they are not read.
 	PDFExtractor []string
+	Statement    func(query string)      // see gateway.Options
 	Log          *slog.Logger
 	Keep         int // of the books; see the simulators
 }
@@ -189,7 +190,7 @@ func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	r.next.Store(&cfg)
 	g, err := gateway.New(cfg, gateway.Options{
 		Next: r.configuration, Look: r.Looks,
-		Logger: h.o.Log, Version: "test", PDFExtractor: h.o.PDFExtractor,
+		Logger: h.o.Log, Version: "test", PDFExtractor: h.o.PDFExtractor, Statement: h.o.Statement,
 		Delivered: func(a gateway.Answer) {
 			if a.Folder != "" {
 				r.folders.Store(a.Chat, a.Folder)

@@ -22,6 +22,7 @@ type conn struct {
 	stmts map[string]*stmt
 	bound []driver.NamedValue // reused by each statement
 	ran   int64               // statements so far
+	trace func(query string)  // hears of each; nil: nobody does
 }
 
 // stmt is a prepared statement, and room for one of its rows.
@@ -34,7 +35,8 @@ type stmt struct {
 // each one that may be.
 var always = context.Background()
 
-func connect(path string, params url.Values) (*conn, error) {
+// connect opens the file. trace, if there is one, hears of each statement.
+func connect(path string, params url.Values, trace func(query string)) (*conn, error) {
 	q := url.Values{"_busy_timeout": {"5000"}, "_dqs": {"0"}}
 	for k, v := range params {
 		q[k] = v
@@ -44,7 +46,7 @@ func connect(path string, params url.Values) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return &conn{Conn: c, stmts: map[string]*stmt{}}, nil
+	return &conn{Conn: c, stmts: map[string]*stmt{}, trace: trace}, nil
 }
 
 func (c *conn) close() error {
@@ -81,6 +83,14 @@ func (c *conn) bind(args []any) ([]driver.NamedValue, error) {
 	return c.bound, nil
 }
 
+// count notes that a statement is run.
+func (c *conn) count(query string) {
+	c.ran++
+	if c.trace != nil {
+		c.trace(query)
+	}
+}
+
 // exec performs a statement that yields no rows.
 func (c *conn) exec(query string, args ...any) (driver.Result, error) {
 	s, err := c.prepare(query)
@@ -91,7 +101,7 @@ func (c *conn) exec(query string, args ...any) (driver.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.ran++
+	c.count(query)
 	return s.Stmt.(driver.StmtExecContext).ExecContext(always, bound)
 }
 
@@ -114,7 +124,7 @@ func (c *conn) queryRows(ctx context.Context, query string, args []any, f func(s
 	if err != nil {
 		return err
 	}
-	c.ran++
+	c.count(query)
 	rs, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, bound)
 	if err != nil {
 		return err

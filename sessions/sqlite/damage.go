@@ -116,7 +116,7 @@ func checkAnswered(ctx context.Context, path, answered string) (err error) {
 	if err != nil {
 		return nil // a crash of the system left half of the note, which then says nothing
 	}
-	c, err := connect(path, url.Values{"mode": {"ro"}})
+	c, err := connect(path, url.Values{"mode": {"ro"}}, nil)
 	if err != nil {
 		return readError(path, "open it", err)
 	}

@@ -75,12 +75,12 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	c, err := connect(path, url.Values{"_pragma": {
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)",
 		"cache_size(-16000)", "temp_store(MEMORY)",
-	}})
+	}}, o.Trace)
 	if err != nil {
 		err = explain(err)
 		return nil, errors.Join(err, s.markDamaged(err, left))
 	}
-	s.readers = newPool(path)
+	s.readers = newPool(path, o.Trace)
 	s.directory, s.ledger, s.archive = directory{s.readers}, ledger{s.readers}, archive{s.readers}
 	highest, commits, early, err := s.ready(ctx, c, left, other)
 	if err == nil {

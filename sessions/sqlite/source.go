@@ -14,12 +14,13 @@ const readers = 8
 // pool has room for every reader; nil stands for one that is not connected yet.
 type pool struct {
 	path   string
+	trace  func(query string) // see Options.Trace
 	free   chan *conn
 	closed chan struct{} // closed when no more reads are begun
 }
 
-func newPool(path string) *pool {
-	p := &pool{path: path, free: make(chan *conn, readers), closed: make(chan struct{})}
+func newPool(path string, trace func(query string)) *pool {
+	p := &pool{path: path, trace: trace, free: make(chan *conn, readers), closed: make(chan struct{})}
 	for range readers {
 		p.free <- nil
 	}
@@ -54,7 +55,7 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 			return r, nil
 		}
 	}
-	c, err := connect(p.path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)"}})
+	c, err := connect(p.path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)"}}, p.trace)
 	if err != nil {
 		p.free <- nil
 		return nil, fmt.Errorf("connect to read: %w", err)

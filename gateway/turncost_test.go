@@ -19,9 +19,6 @@ import (
 const plainTurn = `
 6 BEGIN IMMEDIATE
 6 COMMIT
-4 BEGIN
-4 ROLLBACK
-4 SELECT records
 1 SELECT outbox
 1 SELECT reservations
 1 SELECT sessions

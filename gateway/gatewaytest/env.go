@@ -67,7 +67,7 @@ type Options struct {
 	Change func(*settings.Config)
 	// PDFExtractor is the command that reads PDFs; nil: they are not read.
 	PDFExtractor []string
-	Statement    func(query string)      // see gateway.Options
+	Statement    func(query string) // see gateway.Options
 	Log          *slog.Logger
 	Keep         int // of the books; see the simulators
 }

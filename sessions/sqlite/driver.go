@@ -25,7 +25,11 @@ func (d database) UpdateEarly(ctx context.Context, _ sessions.Fence, fn func(*ru
 
 // View implements [rules.Driver].
 func (d database) View(ctx context.Context, fn func(*rules.Tx) error) error {
-	return d.readers.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: readerView{v}}) })
+	if done, err := d.viewRemembered(ctx, fn); done {
+		return err
+	}
+	since := d.records.since()
+	return d.readers.snapshot(ctx, func(v *view) error { return fn(&rules.Tx{Reader: readerView{v, d.records, since}}) })
 }
 
 // perform runs one operation. Rows that nearly every operation makes anew are taken
@@ -133,10 +137,20 @@ func (r *writerView) List(ix rules.Index, limit int) ([]rules.Key, error) {
 }
 
 // readerView is what a reader sees.
-type readerView struct{ *view }
+type readerView struct {
+	*view
+	records *recordCache
+	since   int // see recordCache
+}
 
 // Get implements [rules.Reader].
-func (v readerView) Get(k rules.Key) (rules.Row, error) { return load(v, k) }
+func (v readerView) Get(k rules.Key) (rules.Row, error) {
+	row, err := load(v, k)
+	if k, ok := k.(rules.RecordKey); ok && err == nil {
+		v.records.learn(k, row, v.since)
+	}
+	return row, err
+}
 
 // Has implements [rules.Reader].
 func (v readerView) Has(id sessionkeys.SessionID, message string) (bool, error) {

@@ -80,6 +80,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 		err = explain(err)
 		return nil, errors.Join(err, s.markDamaged(err, left))
 	}
+	s.records = newRecordCache()
 	s.readers = newPool(path, o.Trace)
 	s.directory, s.ledger, s.archive = directory{s.readers}, ledger{s.readers}, archive{s.readers}
 	highest, commits, early, err := s.ready(ctx, c, left, other)
@@ -89,7 +90,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, s.readers.close(), c.close(), s.markDamaged(err, left))
 	}
-	s.w = newWriter(c, l, highest, commits, early, &s.chats)
+	s.w = newWriter(c, l, highest, commits, early, &s.chats, s.records)
 	return s, nil
 }
 

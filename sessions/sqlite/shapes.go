@@ -101,6 +101,7 @@ func (t *tx) write(row rules.Row) error {
 		t.rows.put(r.Key(), r)
 		return nil
 	case rules.Record:
+		t.written = append(t.written, rules.RecordKey(r.ID))
 		if r.Dropped {
 			return t.exec("DELETE FROM records WHERE kind = ? AND key = ?", r.ID.Kind, r.ID.Key)
 		}

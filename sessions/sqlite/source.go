@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"sync/atomic"
+
+	"parley/sessions/rules"
 )
 
 // readers is how many reads may run at once; more wait for their turn.
@@ -39,11 +41,18 @@ func (p *pool) close() error {
 	return errors.Join(errs...)
 }
 
-func (p *pool) take(ctx context.Context) (*conn, error) {
+func (p *pool) isClosed() bool {
 	select {
 	case <-p.closed:
-		return nil, errClosed
+		return true
 	default:
+		return false
+	}
+}
+
+func (p *pool) take(ctx context.Context) (*conn, error) {
+	if p.isClosed() {
+		return nil, errClosed
 	}
 	select {
 	case <-p.closed:
@@ -148,8 +157,10 @@ func (p *pool) queryRows(ctx context.Context, query string, args []any, f func(s
 type tx struct {
 	conn *conn
 	rowCache
-	chats   *atomic.Bool // some chat moved or was shut
-	careful bool         // the batch is done again: nothing is guessed
+	chats   *atomic.Bool      // some chat moved or was shut
+	records *recordCache      // of those who read
+	written []rules.RecordKey // records that this transaction wrote
+	careful bool              // the batch is done again: nothing is guessed
 	begun   bool
 	changed bool // since it was last set to false, in the database or in what is known
 
@@ -180,14 +191,24 @@ func (t *tx) commit() error {
 		if err := t.exec("UPDATE generation SET highest = ?, commits = ?", t.highest, t.commits+1); err != nil {
 			return err
 		}
-		if _, err := t.conn.exec("COMMIT"); err != nil {
+		if err := t.end(); err != nil {
 			return err
 		}
 		t.commits++
 	}
-	t.begun, t.stored = false, t.highest
+	t.begun, t.stored, t.written = false, t.highest, t.written[:0]
 	t.age()
 	return nil
+}
+
+// end commits what was written.
+func (t *tx) end() error {
+	if len(t.written) > 0 {
+		t.records.begin(t.written)
+		defer t.records.end()
+	}
+	_, err := t.conn.exec("COMMIT")
+	return err
 }
 
 // rollback ends the transaction as far as SQLite has not done so itself, and
@@ -198,7 +219,7 @@ func (t *tx) rollback() {
 	if t.begun {
 		_, _ = t.conn.exec("ROLLBACK")
 	}
-	t.begun = false
+	t.begun, t.written = false, t.written[:0]
 }
 
 func (t *tx) exec(query string, args ...any) error {

@@ -75,6 +75,7 @@ type Store struct {
 	lock      *lock
 	checkSize int64
 	readers   *pool
+	records   *recordCache
 	w         *writer
 	chats     atomic.Bool // some chat moved or was shut; never false again
 	now       func() time.Time

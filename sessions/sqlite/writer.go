@@ -40,9 +40,9 @@ type writer struct {
 	stopped bool
 }
 
-func newWriter(c *conn, l *lock, highest, commits int64, early map[string]bool, chats *atomic.Bool) *writer {
+func newWriter(c *conn, l *lock, highest, commits int64, early map[string]bool, chats *atomic.Bool, records *recordCache) *writer {
 	w := &writer{
-		tx:   tx{conn: c, chats: chats, rowCache: newKnown(), highest: highest, stored: highest, commits: commits},
+		tx:   tx{conn: c, chats: chats, records: records, rowCache: newKnown(), highest: highest, stored: highest, commits: commits},
 		lock: l,
 		ops:  make(chan op, maxWaiting),
 		wait: longestWait,

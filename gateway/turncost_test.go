@@ -20,7 +20,6 @@ const plainTurn = `
 6 BEGIN IMMEDIATE
 6 COMMIT
 1 SELECT outbox
-1 SELECT reservations
 1 SELECT sessions
 1 SELECT spend
 1 DELETE reservations

@@ -126,8 +126,8 @@ func (r *writerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 // List implements [rules.Reader].
 func (r *writerView) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	if of, ok := ix.(rules.OpenCalls); ok && of.Turn != "" {
-		if n, known := r.open.get(of.Turn); known && n == 0 {
-			return nil, nil
+		if calls, _ := r.open.get(of.Turn); calls.known {
+			return calls.keys(limit), nil
 		}
 	}
 	if err := r.flush(); err != nil {

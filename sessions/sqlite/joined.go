@@ -38,15 +38,15 @@ func (t *tx) putCall(c rules.Call) (err error) {
 	if err != nil {
 		return fmt.Errorf("write reservation %s: %w", c.ID, err)
 	}
-	change := 1
 	if c.State != rules.CallOpen {
 		t.rows.drop(c.Key())
-		change = -1
+		t.open.amend(c.Turn, func(o *openCalls) { o.remove(c.ID) })
+		return nil
 	}
-	if _, known := t.open.get(c.Turn); !known && change > 0 {
+	if _, known := t.open.get(c.Turn); !known {
 		t.early[c.Turn] = true
 	}
-	t.open.amend(c.Turn, func(n *int) { *n += change })
+	t.open.amend(c.Turn, func(o *openCalls) { o.add(c.ID) })
 	return nil
 }
 

@@ -21,7 +21,7 @@ type rowCache struct {
 	// rows are mailboxes, turns, what of sessions never changes, open calls, leases, and
 	// answers that are not done.
 	rows     table[rules.Key, rules.Row]
-	open     table[string, int] // how many calls of a turn are open; far below 0: nobody knows
+	open     table[string, openCalls] // of turns
 	sessions table[sessionkeys.SessionID, account]
 	scopes   table[rules.SpendingKey, spending]
 	totals   table[costs.Labels, total]
@@ -35,7 +35,7 @@ type rowCache struct {
 func newKnown() rowCache {
 	return rowCache{
 		rows:     newTable[rules.Key, rules.Row](maxRows),
-		open:     newTable[string, int](maxChats),
+		open:     newTable[string, openCalls](maxChats),
 		sessions: newTable[sessionkeys.SessionID, account](maxChats),
 		scopes:   newTable[rules.SpendingKey, spending](maxScopes),
 		totals:   newTable[costs.Labels, total](maxScopes),
@@ -50,7 +50,7 @@ func (k *rowCache) learn(row rules.Row) {
 	switch r := row.(type) {
 	case rules.Mailbox, rules.Session, rules.Worker:
 	case rules.Turn:
-		k.open.learn(r.ID, unknownCalls)
+		k.open.learn(r.ID, openCalls{})
 	case rules.Call:
 		if r.State != rules.CallOpen {
 			return

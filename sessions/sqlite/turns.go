@@ -1,7 +1,7 @@
 package sqlite
 
 import (
-	"math"
+	"slices"
 
 	"parley/sessions/rules"
 )
@@ -46,9 +46,33 @@ func (t *tx) storeMailbox(m rules.Mailbox, before *rules.Row) error {
 	return t.exec(updateBox, append(at[fixedOfBox:], isHot(m), m.Token)...)
 }
 
-// unknownCalls is of turns that were not opened while they were known: they
-// may have open calls.
-const unknownCalls = math.MinInt / 2
+// openCalls are the calls of a turn that are open. They are not known of turns that were not
+// opened while they were known: those may have open calls.
+type openCalls struct {
+	known bool
+	ids   []string
+}
+
+func (o *openCalls) add(id string) {
+	if o.known {
+		o.ids = append(slices.Clip(o.ids), id)
+	}
+}
+
+func (o *openCalls) remove(id string) {
+	o.ids = slices.DeleteFunc(slices.Clone(o.ids), func(other string) bool { return other == id })
+}
+
+// keys are those of at most limit calls; 0: of all.
+func (o openCalls) keys(limit int) (ks []rules.Key) {
+	for _, id := range o.ids {
+		if limit > 0 && len(ks) == limit {
+			break
+		}
+		ks = append(ks, rules.CallKey(id))
+	}
+	return ks
+}
 
 // Columns of a turn: those that never change, and those that say something of a new one.
 const (
@@ -83,7 +107,7 @@ func (t *tx) putTurn(r rules.Turn) error {
 	r.EndedBy.Token = r.Token
 	t.learn(r)
 	if !t.early[r.ID] {
-		t.open.learn(r.ID, 0)
+		t.open.learn(r.ID, openCalls{known: true})
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (f *RequestTemplate) UnmarshalJSON(b []byte) error {
 // digest hashes values so that no two lists of them look alike.
 type digest struct {
 	h   hash.Hash
-	buf [9]byte
+	buf [512]byte
 }
 
 func newDigest(what string) *digest {
@@ -189,7 +189,11 @@ func (d *digest) writeStrings(ss ...string) {
 			s = string([]rune(s))
 		}
 		d.writeInt(len(s))
-		_, _ = d.h.Write([]byte(s))
+		for len(s) > 0 { // a hash takes bytes: made of s as a whole they would be garbage as large as the request
+			n := copy(d.buf[:], s)
+			_, _ = d.h.Write(d.buf[:n])
+			s = s[n:]
+		}
 	}
 }
 

@@ -108,11 +108,9 @@ func unpairedError(i int, what, id string) error {
 // What is in order stays as it is and where it is. ms is not changed. Repairing
 // twice changes nothing more.
 func Repair(ms []Message, filler string) []Message {
-	full := make([]Message, 0, len(ms))
-	for _, m := range ms {
-		if !isEmpty(m) {
-			full = append(full, m)
-		}
+	full := ms
+	if slices.ContainsFunc(ms, isEmpty) {
+		full = slices.DeleteFunc(slices.Clone(ms), isEmpty)
 	}
 	out := make([]Message, 0, len(full)+1)
 	for i := 0; i < len(full); {
@@ -184,12 +182,17 @@ func appendBatch(out []Message, caller Message, answers []Message, filler string
 // it would bring the dropped part back.
 func withoutParts(m Message, drop func(Part) bool) Message {
 	var kept []Part
-	for _, p := range m.Parts {
-		if !drop(p) {
+	whole := true // nothing was dropped yet: most messages stay as they are
+	for i, p := range m.Parts {
+		switch dropped := drop(p); {
+		case dropped && whole:
+			whole = false
+			kept = append(kept, m.Parts[:i]...)
+		case !dropped && !whole:
 			kept = append(kept, p)
 		}
 	}
-	if len(kept) == len(m.Parts) {
+	if whole {
 		return m
 	}
 	m.Parts, m.Native = kept, nil
@@ -217,8 +220,16 @@ func isEmpty(m Message) bool {
 
 // Merge joins adjacent tool messages into one each, and nothing else: stores
 // append a tool message per result, a request has one per batch. The joined
-// message keeps the ID and time of its first. ms is not changed.
+// message keeps the ID and time of its first. ms is not changed; it is returned where
+// nothing is to be joined.
 func Merge(ms []Message) []Message {
+	alone := true
+	for i := 1; i < len(ms) && alone; i++ {
+		alone = ms[i].Role != Tool || ms[i-1].Role != Tool
+	}
+	if alone {
+		return ms
+	}
 	out := make([]Message, 0, len(ms))
 	for _, m := range ms {
 		if n := len(out); n > 0 && m.Role == Tool && out[n-1].Role == Tool {

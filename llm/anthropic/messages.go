@@ -44,18 +44,68 @@ type turn struct {
 	results []block // tool results come first in a user message
 	blocks  []block
 	raw     []json.RawMessage
+	begins  int // the message of the history with which it begins
 }
+
+// opening stands before the first message of a request.
+const opening = `{"messages":[`
 
 // messagesJSON writes the history as alternating messages: neighbours of one
 // role become one message, with tool results first. The last block of the last
 // two user messages gets a cache breakpoint: the last one for the next
 // request, the one before because this request finds there what the previous
-// one wrote. Nil when nothing is left to send. unthought: see [opensUnthought].
-func (m *Model) messagesJSON(r llm.Request) (body []byte, unthought bool, err error) {
-	var turns []*turn
+// one wrote. What stands before the first breakpoint is the prefix, which is written once for all
+// requests of the conversation; rest is what follows, without the bracket that ends it, and nil
+// when nothing is left to send. unthought: see [opensUnthought].
+func (m *Model) messagesJSON(r llm.Request) (prefix, rest []byte, unthought bool, err error) {
 	withThinking := m.sendsThinking(r)
-	for _, h := range r.Messages {
-		t := m.turn(h, withThinking)
+	name := r.CacheKey
+	if name != "" && !withThinking {
+		name += " unthinking" // it is written otherwise
+	}
+	p := m.Prefixes().Take(name)
+	turns := m.turns(r.Messages, p.Resume(r.Messages), withThinking)
+	for p.Written() > 0 && countUser(turns) < breakpoints {
+		p.Back()
+		turns = m.turns(r.Messages, p.Written(), withThinking)
+	}
+	if len(turns) == 0 {
+		return nil, nil, false, nil
+	}
+	unthought = opensUnthought(turns)
+	stable := markBreakpoints(turns)
+	var w writer
+	for i, t := range turns[:stable] {
+		if err := t.write(&w); err != nil {
+			return nil, nil, false, err
+		}
+		w.WriteByte(',')
+		if len(p.JSON) == 0 {
+			p.JSON = append(p.JSON, opening...)
+		}
+		p.JSON = append(p.JSON, w.Bytes()...)
+		w.Reset()
+		p.Cut(r.Messages, turns[i+1].begins)
+	}
+	if prefix = p.JSON; len(prefix) == 0 {
+		prefix = []byte(opening)
+	}
+	m.Prefixes().Put(name, p)
+	for i, t := range turns[stable:] {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		if err := t.write(&w); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	return prefix, w.Bytes(), unthought, nil
+}
+
+// turns returns the history from a message on as it is written, neighbours of one role as one.
+func (m *Model) turns(ms []transcript.Message, from int, withThinking bool) (turns []*turn) {
+	for i := from; i < len(ms); i++ {
+		t := m.turn(ms[i], withThinking)
 		if len(t.results)+len(t.blocks)+len(t.raw) == 0 {
 			continue
 		}
@@ -63,24 +113,19 @@ func (m *Model) messagesJSON(r llm.Request) (body []byte, unthought bool, err er
 			turns[n-1].join(t)
 			continue
 		}
+		t.begins = i
 		turns = append(turns, t)
 	}
-	if len(turns) == 0 {
-		return nil, false, nil
-	}
-	markBreakpoints(turns)
-	var w writer
-	w.begin('[')
+	return turns
+}
+
+func countUser(turns []*turn) (n int) {
 	for _, t := range turns {
-		w.next()
-		w.WriteString(`{"role":"` + t.role + `","content":`)
-		if err := t.content(&w); err != nil {
-			return nil, false, err
+		if t.role == "user" {
+			n++
 		}
-		w.WriteByte('}')
 	}
-	w.end(']')
-	return w.Bytes(), opensUnthought(turns), nil
+	return n
 }
 
 // opensUnthought reports whether the calls that the request gives results for stand in a
@@ -101,9 +146,14 @@ func (t *turn) join(next *turn) {
 	t.raw = append(t.raw, next.raw...)
 }
 
-// markBreakpoints puts a breakpoint on the last block of the last two user turns.
-func markBreakpoints(turns []*turn) {
-	free := 2
+// breakpoints is how many of them the messages get.
+const breakpoints = 2
+
+// markBreakpoints puts a breakpoint on the last block of the last two user turns, and returns how
+// many turns stand before the first of them.
+func markBreakpoints(turns []*turn) (before int) {
+	free := breakpoints
+	before = len(turns) - 1
 	for i := len(turns) - 1; i >= 0 && free > 0; i-- {
 		t := turns[i]
 		if t.role != "user" {
@@ -115,7 +165,19 @@ func markBreakpoints(turns []*turn) {
 		}
 		(*last)[len(*last)-1].Cache = &cacheControl{Type: "ephemeral"}
 		free--
+		before = i
 	}
+	return before
+}
+
+// write writes the turn as a message.
+func (t *turn) write(w *writer) error {
+	w.WriteString(`{"role":"` + t.role + `","content":`)
+	if err := t.content(w); err != nil {
+		return err
+	}
+	w.WriteByte('}')
+	return nil
 }
 
 // content writes the turn's blocks in wire order. What the provider said

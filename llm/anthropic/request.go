@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"parley/llm"
 )
@@ -13,7 +14,7 @@ import (
 // free for the messages.
 const systemBreakpoints = 2
 
-// settings are a request without its messages.
+// settings are a request without its messages and its tools.
 type settings struct {
 	MaxTokens    int           `json:"max_tokens"`
 	Model        string        `json:"model"`
@@ -24,8 +25,6 @@ type settings struct {
 	System       []block       `json:"system,omitempty"`
 	Thinking     *thinking     `json:"thinking,omitempty"`
 	ToolChoice   *toolChoice   `json:"tool_choice,omitempty"`
-	Tools        []tool        `json:"tools,omitempty"`
-	Stream       bool          `json:"stream"`
 }
 
 type metadata struct {
@@ -59,20 +58,21 @@ type tool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// encode writes the body of r. The messages are put into it beside the
+// encode writes the body of r, in two pieces: the first one begins later requests of its
+// conversation, too. The messages are put into it beside the
 // settings, because encoding/json takes the spaces out of raw JSON on its way,
-// and a replayed block must not change by a byte.
+// and a replayed block must not change by a byte; so are the tools, which are written once.
 //
 // While a model thinks by a number of tokens, the API takes no calls that stand in a last
 // message without thinking before them. There the model does not think until the turn ends,
 // as the API's own error recommends.
-func (m *Model) encode(r llm.Request) ([]byte, error) {
-	messages, unthought, err := m.messagesJSON(r)
+func (m *Model) encode(r llm.Request) (prefix, rest []byte, err error) {
+	prefix, messages, unthought, err := m.messagesJSON(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(messages) == 0 {
-		return nil, errors.New("encode request: no messages")
+		return nil, nil, errors.New("encode request: no messages")
 	}
 	settings := m.settings(r)
 	if t := settings.Thinking; unthought && t != nil && t.Type == budgeted {
@@ -80,13 +80,28 @@ func (m *Model) encode(r llm.Request) ([]byte, error) {
 	}
 	head, err := marshalUnescaped(settings)
 	if err != nil {
+		return nil, nil, err
+	}
+	var tools []byte
+	if len(r.Tools) > 0 {
+		if tools, err = m.ToolsJSON(r.Tools, toolsJSON); err != nil {
+			return nil, nil, err
+		}
+	}
+	const asStream = `"stream":true}`
+	rest = slices.Grow(messages, len(head)+len(tools)+len(asStream)+2)
+	rest = append(append(rest, "],"...), head[1:len(head)-1]...)
+	rest = append(append(rest, tools...), ',')
+	return prefix, append(rest, asStream...), nil
+}
+
+// toolsJSON returns the field of a request that has the tools, with the comma before it.
+func toolsJSON(ds []llm.Definition) ([]byte, error) {
+	raw, err := marshalUnescaped(encodeTools(ds))
+	if err != nil {
 		return nil, err
 	}
-	const first = `{"messages":`
-	body := make([]byte, 0, len(first)+len(messages)+len(head))
-	body = append(append(body, first...), messages...)
-	body = append(body, ',')
-	return append(body, head[1:]...), nil
+	return append([]byte(`,"tools":`), raw...), nil
 }
 
 func (m *Model) settings(r llm.Request) settings {
@@ -94,8 +109,6 @@ func (m *Model) settings(r llm.Request) settings {
 		Model:     m.Name(),
 		MaxTokens: m.MaxTokens(r),
 		System:    encodeSystem(r.System),
-		Tools:     encodeTools(r.Tools),
-		Stream:    true,
 
 		Temperature: r.Temperature,
 		TopP:        r.TopP,

@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -20,6 +21,11 @@ func TestTheAdapterKeepsThePromisesOfAModel(t *testing.T) {
 	t.Parallel()
 	llmtest.Run(t, llmtest.Adapter{Open: open, Wire: llmtest.Wire{
 		Text: text, Thinking: thinking, Tool: tool, Silent: silent, Visible: 3, Final: 0,
+		Native: func(words string) []json.RawMessage {
+			return []json.RawMessage{
+				json.RawMessage(`{"type":"thinking", "thinking":"so","signature":"c2ln"}`), json.RawMessage(`{"type":"text", "text":` + llmtest.Quote(words) + `}`),
+			}
+		},
 		Usage: costs.Usage{
 			Input: 10, CacheRead: 20, CacheWrite5m: 3, CacheWrite1h: 4, Output: 9, Reasoning: 2,
 			ServerTools: map[string]int64{"web_search": 1}, Tier: "standard", Source: costs.Reported,

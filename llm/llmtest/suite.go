@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -36,6 +37,9 @@ type Wire struct {
 	Thinking func(thought, text string) []string
 	// Tool returns a whole answer that calls one tool, its arguments in pieces.
 	Tool func(id, name string, pieces ...string) []string
+	// Native returns the blocks of an answer as the provider said them and takes them back; not as
+	// encoding/json would write them.
+	Native func(words string) []json.RawMessage
 	// Silent returns a whole answer that does not say what it used.
 	Silent func(text string) []string
 	// Visible is how many events of Text("…", …) come before the first one
@@ -61,6 +65,7 @@ func Run(t *testing.T, a Adapter) {
 	}{
 		{"a good answer", testGoodAnswers},
 		{"a request", testRequests},
+		{"a growing conversation", testGrowingConversations},
 		{"a broken answer", testBrokenAnswers},
 		{"a slow answer", testSlowAnswers},
 		{"an end before the end", testInterruptions},

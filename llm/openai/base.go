@@ -9,6 +9,7 @@ import (
 
 	"parley/llm"
 	"parley/llm/wire"
+	"parley/transcript"
 )
 
 // base is a model apart from its protocol.
@@ -56,40 +57,90 @@ func (b *base) tier() string {
 	return ""
 }
 
-// post sends a request: settings, and last, under key, the items, of which there must be
-// some.
-func (b *base) post(x *wire.Exchange, settings any, key string, items []json.RawMessage) *llm.Error {
-	if len(items) == 0 {
+// wireRequest is a request as a protocol writes it.
+type wireRequest struct {
+	settings, behind any // what stands before the tools and behind them; each an object
+	tools            func([]llm.Definition) any
+	key              string          // of the items, which come last
+	first            json.RawMessage // stands before them; nil: nothing
+	encode           func(transcript.Message) []json.RawMessage
+}
+
+// post sends a request with the messages of r, of which there must be some.
+func (b *base) post(x *wire.Exchange, r llm.Request, w wireRequest) *llm.Error {
+	pieces, err := b.body(r, w)
+	switch {
+	case err != nil:
+		return &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
+	case pieces == nil:
 		return &llm.Error{Kind: llm.InvalidRequest, Message: "no messages"}
 	}
-	body, err := join(settings, key, items)
-	if err != nil {
-		return &llm.Error{Kind: llm.InvalidRequest, Message: "a request that is not JSON", Err: err}
-	}
-	if err := b.Post(x, body); err != nil {
+	if err := b.Post(x, pieces...); err != nil {
 		return x.Fault(err)
 	}
 	return nil
 }
 
-// join returns a request body: settings, and last, under key, the items, byte for
-// byte. encoding/json would take the spaces out of them on its way.
-func join(settings any, key string, items []json.RawMessage) ([]byte, error) {
-	head, err := marshalUnescaped(settings)
+// body returns a request body in pieces: settings and tools, then under their key the items, byte
+// for byte. encoding/json would take the spaces out of them on its way. All but the items of the
+// last message are written once for all requests of a conversation. nil: there are no items.
+func (b *base) body(r llm.Request, w wireRequest) ([][]byte, error) {
+	prefix, last := b.items(r, w.encode)
+	if len(prefix)+len(last) == 0 {
+		return nil, nil
+	}
+	head, err := marshalUnescaped(w.settings)
 	if err != nil {
 		return nil, err
 	}
-	size := len(head) + len(key) + len(`,"":[]}`)
-	for _, item := range items {
-		size += len(item) + 1
-	}
-	body := make([]byte, 0, size)
-	body = append(append(append(append(body, head[:len(head)-1]...), `,"`...), key...), `":[`...)
-	for i, item := range items {
-		if i > 0 {
-			body = append(body, ',')
+	head = head[:len(head)-1]
+	if len(r.Tools) > 0 {
+		tools, err := b.ToolsJSON(r.Tools, func(ds []llm.Definition) ([]byte, error) {
+			raw, err := marshalUnescaped(w.tools(ds))
+			return append([]byte(`,"tools":`), raw...), err
+		})
+		if err != nil {
+			return nil, err
 		}
-		body = append(body, item...)
+		head = append(head, tools...)
 	}
-	return append(body, "]}"...), nil
+	behind, err := marshalUnescaped(w.behind)
+	if err != nil {
+		return nil, err
+	}
+	if len(behind) > len("{}") {
+		head = append(append(head, ','), behind[1:len(behind)-1]...)
+	}
+	head = append(append(append(head, `,"`...), w.key...), `":[`...)
+	if w.first != nil {
+		head = append(append(head, w.first...), ',')
+	}
+	return [][]byte{head, prefix, append(last, "]}"...)}, nil
+}
+
+// items returns the items of r, with commas between them: those of all messages but the last one
+// are the prefix of later requests.
+func (b *base) items(r llm.Request, encode func(transcript.Message) []json.RawMessage) (prefix, last []byte) {
+	p := b.Prefixes().Take(r.CacheKey)
+	for i := p.Resume(r.Messages); i < len(r.Messages)-1; i++ {
+		p.JSON = appendItems(p.JSON, encode(r.Messages[i]), len(p.JSON) == 0)
+		p.Cut(r.Messages, i+1)
+	}
+	prefix = p.JSON
+	b.Prefixes().Put(r.CacheKey, p)
+	if n := len(r.Messages); n > 0 {
+		last = appendItems(nil, encode(r.Messages[n-1]), len(prefix) == 0)
+	}
+	return prefix, last
+}
+
+// appendItems appends items with a comma before each but the first of all.
+func appendItems(to []byte, items []json.RawMessage, first bool) []byte {
+	for _, item := range items {
+		if !first {
+			to = append(to, ',')
+		}
+		to, first = append(to, item...), false
+	}
+	return to
 }

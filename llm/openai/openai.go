@@ -76,7 +76,7 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Event, 
 func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Response, *llm.Error) {
 	x := m.Begin(ctx)
 	defer x.End()
-	if fault := m.post(x, m.settings(r), "messages", m.messages(r)); fault != nil {
+	if fault := m.post(x, r, m.request(r)); fault != nil {
 		return nil, fault
 	}
 	for e, err := range x.Events() {

@@ -2,14 +2,13 @@ package openai
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"parley/llm"
 	"parley/transcript"
 )
 
-// chatSettings are a request without its messages. Which of the two limits is
+// chatSettings are a request up to its tools. Which of the two limits is
 // sent, the options say.
 type chatSettings struct {
 	Model               string        `json:"model"`
@@ -22,8 +21,11 @@ type chatSettings struct {
 	ServiceTier         string        `json:"service_tier,omitempty"`
 	StreamOptions       streamOptions `json:"stream_options"`
 	ToolChoice          string        `json:"tool_choice,omitempty"`
-	Tools               []chatTool    `json:"tools,omitempty"`
-	Stream              bool          `json:"stream"`
+}
+
+// chatStream stands behind the tools.
+type chatStream struct {
+	Stream bool `json:"stream"`
 }
 
 type streamOptions struct {
@@ -60,7 +62,7 @@ type chatImage struct {
 }
 
 func (m *Model) settings(r llm.Request) chatSettings {
-	s := chatSettings{Model: m.Name(), Stream: true, StreamOptions: streamOptions{IncludeUsage: true}, ServiceTier: m.tier()}
+	s := chatSettings{Model: m.Name(), StreamOptions: streamOptions{IncludeUsage: true}, ServiceTier: m.tier()}
 	if limit := m.MaxTokens(r); m.o.LegacyMaxTokens {
 		s.MaxTokens = limit
 	} else {
@@ -70,13 +72,18 @@ func (m *Model) settings(r llm.Request) chatSettings {
 	if m.o.PromptCacheKey {
 		s.PromptCacheKey = r.CacheKey
 	}
-	for _, d := range r.Tools {
-		s.Tools = append(s.Tools, chatTool{Type: "function", Function: chatFunction{Name: d.Name, Description: d.Description, Parameters: d.Schema}})
-	}
-	if len(s.Tools) > 0 {
+	if len(r.Tools) > 0 {
 		s.ToolChoice = string(r.Choice)
 	}
 	return s
+}
+
+func chatTools(ds []llm.Definition) any {
+	var ts []chatTool
+	for _, d := range ds {
+		ts = append(ts, chatTool{Type: "function", Function: chatFunction{Name: d.Name, Description: d.Description, Parameters: d.Schema}})
+	}
+	return ts
 }
 
 // systemText returns the system message, empty when there is none.
@@ -90,20 +97,21 @@ func systemText(r llm.Request) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// messages returns the history behind the system message, nil when it is empty.
-func (m *Model) messages(r llm.Request) []json.RawMessage {
-	var out []json.RawMessage
-	for _, h := range r.Messages {
-		if h.Role == transcript.Assistant {
-			out = append(out, m.encodeAssistant(h)...)
-		} else {
-			out = append(out, m.encodeNonAssistant(h)...)
-		}
+// request returns r as the protocol writes it.
+func (m *Model) request(r llm.Request) wireRequest {
+	w := wireRequest{settings: m.settings(r), tools: chatTools, behind: chatStream{true}, key: "messages", encode: m.encodeMessage}
+	if text := systemText(r); text != "" {
+		w.first = marshalObject(chatMessage{Role: "system", Content: text})
 	}
-	if text := systemText(r); text != "" && len(out) > 0 {
-		out = slices.Insert(out, 0, marshalObject(chatMessage{Role: "system", Content: text}))
+	return w
+}
+
+// encodeMessage returns a message of the history as messages of the protocol.
+func (m *Model) encodeMessage(h transcript.Message) []json.RawMessage {
+	if h.Role == transcript.Assistant {
+		return m.encodeAssistant(h)
 	}
-	return out
+	return m.encodeNonAssistant(h)
 }
 
 // encodeNonAssistant returns a user or tool message: first one message for each result,

@@ -42,7 +42,7 @@ func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Eve
 func (m *Responses) run(ctx context.Context, r llm.Request, a *responsesAnswer) (*llm.Response, *llm.Error) {
 	x := m.Begin(ctx)
 	defer x.End()
-	if fault := m.post(x, m.settings(r), "input", m.input(r)); fault != nil {
+	if fault := m.post(x, r, m.request(r)); fault != nil {
 		return nil, fault
 	}
 	for sent, err := range x.Events() {

@@ -9,17 +9,21 @@ import (
 	"parley/transcript"
 )
 
-// input returns the history as items.
-func (m *Responses) input(r llm.Request) []json.RawMessage {
-	var in []json.RawMessage
-	for _, h := range r.Messages {
-		if h.Role == transcript.Assistant {
-			in = append(in, m.encodeAssistant(h)...)
-		} else {
-			in = append(in, m.encodeNonAssistant(h)...)
-		}
+// request returns r as the protocol writes it.
+func (m *Responses) request(r llm.Request) wireRequest {
+	behind := responsesBehind{Instructions: systemText(r)}
+	if len(r.Tools) > 0 {
+		behind.ToolChoice = string(r.Choice)
 	}
-	return in
+	return wireRequest{settings: m.settings(r), tools: functionTools, behind: behind, key: "input", encode: m.encodeMessage}
+}
+
+// encodeMessage returns a message of the history as items.
+func (m *Responses) encodeMessage(h transcript.Message) []json.RawMessage {
+	if h.Role == transcript.Assistant {
+		return m.encodeAssistant(h)
+	}
+	return m.encodeNonAssistant(h)
 }
 
 // contentPart is a piece of a message of the person.

@@ -10,7 +10,7 @@ import (
 // protocol.
 const minOutput = 16
 
-// responsesSettings are a request without its input.
+// responsesSettings are a request up to its tools.
 type responsesSettings struct {
 	Model           string             `json:"model"`
 	Stream          bool               `json:"stream"`
@@ -22,9 +22,12 @@ type responsesSettings struct {
 	Temperature     *float64           `json:"temperature,omitempty"`
 	TopP            *float64           `json:"top_p,omitempty"`
 	Reasoning       *reasoningSettings `json:"reasoning,omitempty"`
-	Tools           []functionTool     `json:"tools,omitempty"`
-	ToolChoice      string             `json:"tool_choice,omitempty"`
-	Instructions    string             `json:"instructions,omitempty"`
+}
+
+// responsesBehind is what stands behind the tools.
+type responsesBehind struct {
+	ToolChoice   string `json:"tool_choice,omitempty"`
+	Instructions string `json:"instructions,omitempty"`
 }
 
 type reasoningSettings struct {
@@ -43,7 +46,7 @@ type functionTool struct {
 }
 
 func (m *Responses) settings(r llm.Request) responsesSettings {
-	s := responsesSettings{Model: m.Name(), Stream: true, ServiceTier: m.tier(), Instructions: systemText(r)}
+	s := responsesSettings{Model: m.Name(), Stream: true, ServiceTier: m.tier()}
 	if limit := m.MaxTokens(r); limit > 0 {
 		s.MaxOutputTokens = max(limit, minOutput)
 	}
@@ -57,15 +60,17 @@ func (m *Responses) settings(r llm.Request) responsesSettings {
 	if m.o.PromptCacheKey {
 		s.PromptCacheKey = r.CacheKey
 	}
-	for _, d := range r.Tools {
+	return s
+}
+
+func functionTools(ds []llm.Definition) any {
+	var ts []functionTool
+	for _, d := range ds {
 		schema := d.Schema
 		if len(schema) == 0 {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		s.Tools = append(s.Tools, functionTool{Type: "function", Name: d.Name, Description: d.Description, Parameters: schema})
+		ts = append(ts, functionTool{Type: "function", Name: d.Name, Description: d.Description, Parameters: schema})
 	}
-	if len(s.Tools) > 0 {
-		s.ToolChoice = string(r.Choice)
-	}
-	return s
+	return ts
 }

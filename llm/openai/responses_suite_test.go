@@ -29,6 +29,12 @@ func TestResponsesKeepThePromisesOfAModel(t *testing.T) { // D09
 		},
 		Wire: llmtest.Wire{
 			Text: func(pieces ...string) []string { return respond(saying(0, pieces...)) },
+			Native: func(words string) []json.RawMessage {
+				return []json.RawMessage{
+					json.RawMessage(`{"type":"reasoning", "id":"r","summary":[],"encrypted_content":"ENC"}`),
+					json.RawMessage(`{"type":"message", "role":"assistant","content":[{"type":"output_text","text":` + llmtest.Quote(words) + `}]}`),
+				}
+			},
 			Thinking: func(thought, text string) []string {
 				return respond(reasoning(0, "ENC", thought), saying(1, text))
 			},

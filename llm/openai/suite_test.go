@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func TestTheAdapterKeepsThePromisesOfAModel(t *testing.T) {
 	llmtest.Run(t, llmtest.Adapter{Open: open, Wire: llmtest.Wire{
 		Text: text, Thinking: thinking, Tool: tool, Silent: silent, Visible: 1,
 		Final: 2, // the usage and [DONE], after the finish reason
+		Native: func(words string) []json.RawMessage {
+			return []json.RawMessage{json.RawMessage(`{"role":"assistant", "content":` + llmtest.Quote(words) + `}`)}
+		},
 		Usage: costs.Usage{
 			Input: 8, CacheRead: 20, CacheWrite5m: 2, Output: 9, Reasoning: 4, Tier: "default", Source: costs.Reported,
 		},

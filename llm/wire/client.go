@@ -37,6 +37,10 @@ type Client struct {
 	setup    Setup
 	info     llm.Info
 	endpoint string
+
+	// What requests share is written once.
+	tools    *toolLists
+	prefixes *Prefixes
 }
 
 // NewClient checks s and returns the client, which posts to method below the base URL
@@ -57,7 +61,7 @@ func NewClient(s Setup, method string, header http.Header) (Client, error) {
 	for name, value := range s.Headers {
 		header.Set(name, value)
 	}
-	return Client{setup: s, info: s.Info, endpoint: endpoint, header: header}, nil
+	return Client{setup: s, info: s.Info, endpoint: endpoint, header: header, tools: &toolLists{}, prefixes: newPrefixes()}, nil
 }
 
 // ErrNoKey says that a setup lacks the key that its provider asks for.
@@ -103,8 +107,13 @@ func (c *Client) Begin(ctx context.Context) *Exchange {
 	return Begin(ctx, s.HTTPClient, Limits{FirstByte: s.FirstByteTimeout, Idle: s.IdleTimeout, Total: s.TotalTimeout}, secrets...)
 }
 
+// Prefixes keeps the beginnings of requests to this model.
+func (c *Client) Prefixes() *Prefixes { return c.prefixes }
+
 // Post posts a body in an exchange of this client, as [Exchange.Post] does.
-func (c *Client) Post(x *Exchange, body []byte) error { return x.Post(c.endpoint, c.header, body) }
+func (c *Client) Post(x *Exchange, pieces ...[]byte) error {
+	return x.Post(c.endpoint, c.header, pieces...)
+}
 
 // Fetch posts a body of another type in an exchange of this client, as [Exchange.Fetch]
 // does.

@@ -11,7 +11,6 @@
 package wire
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -124,11 +123,11 @@ func (x *Exchange) RequestID() string {
 	return cmp.Or(x.header.Get("Request-Id"), x.header.Get("X-Request-Id"), x.header.Get("X-Generation-Id"))
 }
 
-// Post sends body, which is JSON, and takes the head of the answer, which must
-// be a stream: anything else is an error for [Exchange.Fault]. The stream is
-// then read with Events.
-func (x *Exchange) Post(url string, header http.Header, body []byte) error {
-	if err := x.send(url, header, body); err != nil {
+// Post sends a body, which is the pieces together and JSON, and takes the head of the answer,
+// which must be a stream: anything else is an error for [Exchange.Fault]. The stream is then read
+// with Events. The pieces may be read even after the exchange has ended: nobody changes them.
+func (x *Exchange) Post(url string, header http.Header, pieces ...[]byte) error {
+	if err := x.send(url, header, pieces...); err != nil {
 		return err
 	}
 	if x.status == http.StatusOK && mayBeEventStream(x.header) {
@@ -162,15 +161,17 @@ func (x *Exchange) Fetch(url string, header http.Header, body []byte) ([]byte, e
 }
 
 // send makes the request and takes the head of the answer.
-func (x *Exchange) send(url string, header http.Header, body []byte) error {
+func (x *Exchange) send(url string, header http.Header, pieces ...[]byte) error {
 	if x.sent {
 		return errors.New("model request sent before")
 	}
 	x.sent = true
-	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, url, bodyOf(pieces))
 	if err != nil {
 		return err
 	}
+	req.ContentLength = sizeOf(pieces)
+	req.GetBody = func() (io.ReadCloser, error) { return bodyOf(pieces), nil }
 	req.Header = http.Header{
 		"Content-Type": {"application/json"},
 		"Accept":       {"application/json"}, // as the providers' own clients ask for streams

@@ -120,8 +120,8 @@ func (rememberedView) List(rules.Index, int) ([]rules.Key, error) { return nil, 
 
 // viewRemembered runs fn on what is remembered; done is false when that does not do.
 func (d database) viewRemembered(ctx context.Context, fn func(*rules.Tx) error) (done bool, err error) {
-	if ctx.Err() != nil || d.readers.isClosed() {
-		return false, nil // which the reading says
+	if over := ctx.Err() != nil || d.readers.isClosed(); over { // as the reading will say
+		return false, nil
 	}
 	err = fn(&rules.Tx{Reader: rememberedView{d.records}})
 	return !errors.Is(err, errUnknown), err

@@ -100,11 +100,11 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 	x := m.Begin(ctx)
 	defer x.End()
 
-	prefix, rest, err := m.encode(r)
+	body, err := m.encode(r)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Message: err.Error(), Err: err}
 	}
-	if err := m.Post(x, prefix, rest); err != nil {
+	if err := m.Post(x, body...); err != nil {
 		return nil, x.Fault(err)
 	}
 	for e, err := range x.Events() {

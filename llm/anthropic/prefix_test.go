@@ -40,11 +40,11 @@ func newModel(tb testing.TB, info llm.Info) *Model {
 
 func encoded(tb testing.TB, m *Model, r llm.Request) []byte {
 	tb.Helper()
-	prefix, rest, err := m.encode(r)
+	pieces, err := m.encode(r)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return bytes.Join([][]byte{prefix, rest}, nil)
+	return bytes.Join(pieces, nil)
 }
 
 // A model whose thinking is bound to its place gets it back, but not while it is not to think.
@@ -71,7 +71,7 @@ func TestWritingARequestTakesNoMorePerTurnOfItsConversation(t *testing.T) { //no
 	allocations := func(turns int) float64 {
 		m, r := newModel(t, llm.Info{}), conversationOf(turns)
 		encoded(t, m, r)
-		return testing.AllocsPerRun(20, func() { _, _, _ = m.encode(r) })
+		return testing.AllocsPerRun(20, func() { _, _ = m.encode(r) })
 	}
 	short, long := allocations(10), allocations(300)
 	if long > short+2 {
@@ -90,7 +90,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.Run(fmt.Sprintf("turns=%d/%s", turns, name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, _, err := m.encode(r); err != nil {
+					if _, err := m.encode(r); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"parley/llm"
 )
@@ -58,21 +57,23 @@ type tool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// encode writes the body of r, in two pieces: the first one begins later requests of its
-// conversation, too. The messages are put into it beside the
-// settings, because encoding/json takes the spaces out of raw JSON on its way,
-// and a replayed block must not change by a byte; so are the tools, which are written once.
+// asStream ends a request.
+const asStream = `"stream":true}`
+
+// encode writes the body of r, in pieces of which other requests have some, too. The messages are
+// put into it beside the settings, because encoding/json takes the spaces out of raw JSON on its
+// way, and a replayed block must not change by a byte; so are the tools, which are written once.
 //
 // While a model thinks by a number of tokens, the API takes no calls that stand in a last
 // message without thinking before them. There the model does not think until the turn ends,
 // as the API's own error recommends.
-func (m *Model) encode(r llm.Request) (prefix, rest []byte, err error) {
+func (m *Model) encode(r llm.Request) (pieces [][]byte, err error) {
 	prefix, messages, unthought, err := m.messagesJSON(r)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(messages) == 0 {
-		return nil, nil, errors.New("encode request: no messages")
+		return nil, errors.New("encode request: no messages")
 	}
 	settings := m.settings(r)
 	if t := settings.Thinking; unthought && t != nil && t.Type == budgeted {
@@ -80,19 +81,17 @@ func (m *Model) encode(r llm.Request) (prefix, rest []byte, err error) {
 	}
 	head, err := marshalUnescaped(settings)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var tools []byte
+	pieces = [][]byte{prefix, messages, []byte("],"), head[1 : len(head)-1]}
 	if len(r.Tools) > 0 {
-		if tools, err = m.ToolsJSON(r.Tools, toolsJSON); err != nil {
-			return nil, nil, err
+		tools, err := m.ToolsJSON(r.Tools, toolsJSON)
+		if err != nil {
+			return nil, err
 		}
+		pieces = append(pieces, tools)
 	}
-	const asStream = `"stream":true}`
-	rest = slices.Grow(messages, len(head)+len(tools)+len(asStream)+2)
-	rest = append(append(rest, "],"...), head[1:len(head)-1]...)
-	rest = append(append(rest, tools...), ',')
-	return prefix, append(rest, asStream...), nil
+	return append(pieces, []byte(","+asStream)), nil
 }
 
 // toolsJSON returns the field of a request that has the tools, with the comma before it.

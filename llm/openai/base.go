@@ -93,7 +93,7 @@ func (b *base) body(r llm.Request, w wireRequest) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head = head[:len(head)-1]
+	pieces := [][]byte{head[:len(head)-1]}
 	if len(r.Tools) > 0 {
 		tools, err := b.ToolsJSON(r.Tools, func(ds []llm.Definition) ([]byte, error) {
 			raw, err := marshalUnescaped(w.tools(ds))
@@ -102,20 +102,20 @@ func (b *base) body(r llm.Request, w wireRequest) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		head = append(head, tools...)
+		pieces = append(pieces, tools)
 	}
 	behind, err := marshalUnescaped(w.behind)
 	if err != nil {
 		return nil, err
 	}
 	if len(behind) > len("{}") {
-		head = append(append(head, ','), behind[1:len(behind)-1]...)
+		pieces = append(pieces, []byte(","), behind[1:len(behind)-1])
 	}
-	head = append(append(append(head, `,"`...), w.key...), `":[`...)
+	pieces = append(pieces, []byte(`,"`+w.key+`":[`))
 	if w.first != nil {
-		head = append(append(head, w.first...), ',')
+		pieces = append(pieces, w.first, []byte(","))
 	}
-	return [][]byte{head, prefix, append(last, "]}"...)}, nil
+	return append(pieces, prefix, last, []byte("]}")), nil
 }
 
 // items returns the items of r, with commas between them: those of all messages but the last one

@@ -31,8 +31,21 @@ const (
 // budget is what may still be done for one document.
 type budget struct{ steps int }
 
-// parser reads GitHub's Markdown with ||spoilers|| within e.
-func (e *budget) parser() parser.Parser {
+// effort is where the budget of a document stands while it is parsed.
+var effort = parser.NewContextKey()
+
+// withBudget makes e the budget of a document.
+func withBudget(e *budget) parser.ParseOption {
+	pc := parser.NewContext()
+	pc.Set(effort, e)
+	return parser.WithContext(pc)
+}
+
+// markdown reads GitHub's Markdown with ||spoilers||, within the budget of each document. It is
+// made once: it costs more than reading an answer does.
+var markdown = newParser()
+
+func newParser() parser.Parser {
 	inline := append(parser.DefaultInlineParsers(),
 		util.Prioritized(extension.NewLinkifyParser(), 999),
 		util.Prioritized(extension.NewStrikethroughParser(), 500),
@@ -40,7 +53,7 @@ func (e *budget) parser() parser.Parser {
 		util.Prioritized(spoilers{}, 500),
 	)
 	for i, p := range inline {
-		inline[i].Value = &boundedParser{p.Value.(parser.InlineParser), e}
+		inline[i].Value = &boundedParser{p.Value.(parser.InlineParser)}
 	}
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -53,10 +66,7 @@ func (e *budget) parser() parser.Parser {
 }
 
 // boundedParser is a parser of one kind of marks, as long as there are steps left.
-type boundedParser struct {
-	parser.InlineParser
-	effort *budget
-}
+type boundedParser struct{ parser.InlineParser }
 
 func (m *boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	cost := 1
@@ -66,10 +76,11 @@ func (m *boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Cont
 			cost = max(1, lines.At(lines.Len()-1).Stop-lines.At(0).Start)
 		}
 	}
-	if m.effort.steps < cost {
+	e := pc.Get(effort).(*budget) //nolint:forcetypeassert // no document is parsed without one
+	if e.steps < cost {
 		return nil
 	}
-	m.effort.steps -= cost
+	e.steps -= cost
 	return m.InlineParser.Parse(parent, block, pc)
 }
 

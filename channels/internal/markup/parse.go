@@ -21,9 +21,8 @@ const maxParsed = 128 << 10
 // Parse reads GitHub's Markdown with ||spoilers||. It takes every text and
 // never fails: what is left open at the end is closed there, so a text that is
 // still being written reads as far as it goes.
-func Parse(markdown string) []Block {
-	markdown = Clean(markdown)
-	return parse(markdown, &budget{maxSteps})
+func Parse(source string) []Block {
+	return parse(Clean(source), &budget{maxSteps})
 }
 
 func parse(clean string, e *budget) []Block {
@@ -32,7 +31,7 @@ func parse(clean string, e *budget) []Block {
 	}
 	source := []byte(clean)
 	p := &builder{source: source}
-	p.blocks(e.parser().Parse(text.NewReader(source)))
+	p.blocks(markdown.Parse(text.NewReader(source), withBudget(e)))
 	return p.out
 }
 

@@ -48,6 +48,8 @@ type Loop struct {
 	Prices  Prices  // nil: no price is known
 	Retry   Retrier // nil: a failed call is not tried again
 	Circuit Circuit // which models are called at present; nil: all
+	// Names knows the names of requests' frames; nil: each is computed.
+	Names *llm.TemplateNames
 	// Patience is how long a call is tried again at most where another model may answer in
 	// its place; 0: as Retry says.
 	Patience time.Duration

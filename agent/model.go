@@ -176,7 +176,7 @@ func (r *requester) attempt(ctx context.Context, p llm.Permit, req llm.Request, 
 // and tail.
 func (r *requester) asked(req llm.Request, upto int, tail []transcript.Message) transcript.RequestRecord {
 	f := llm.TemplateOf(r.turn.Model, req)
-	name := f.Name()
+	name := r.Names.Name(f)
 	return transcript.RequestRecord{
 		Template: name, Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(name, req.Messages),
 	}

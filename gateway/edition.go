@@ -19,6 +19,7 @@ import (
 	"parley/gateway/schedule"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
+	"parley/llm"
 	"parley/problems"
 	"parley/subagents"
 	"parley/tools"
@@ -121,7 +122,7 @@ func (g *Gateway) equip(e *edition) error {
 	}
 	e.arrivals = intake.Settings{Sources: e.sources(), Agents: slices.Sorted(maps.Keys(e.cfg.Agents)), Limits: e.cfg.Limits}
 	loop := agent.Loop{
-		Circuit: g.circuits, Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
+		Circuit: g.circuits, Names: &llm.TemplateNames{}, Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
 		Prices: e.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
 		Pressure: e.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: g.o.Logger,
 	}

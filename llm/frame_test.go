@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,8 @@ func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
 	t.Parallel()
 	half := 0.25
 	seen := map[string]string{aFrame().Name(): "nothing"}
+	var names llm.TemplateNames
+	names.Name(aFrame())
 	for what, change := range map[string]func(*llm.RequestTemplate){
 		"provider":     func(f *llm.RequestTemplate) { f.Provider = "other" },
 		"model":        func(f *llm.RequestTemplate) { f.Model = "other" },
@@ -69,6 +72,29 @@ func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
 			t.Errorf("a change of %s looks like a change of %s", what, before)
 		}
 		seen[f.Name()] = what
+		for range 2 { // when it is new, and when it is known
+			if got := names.Name(f); got != f.Name() {
+				t.Errorf("with a change of %s the frame is taken for that with a change of %s", what, seen[got])
+			}
+		}
+	}
+}
+
+func TestTheNamesOfFramesAreKnownForAWhile(t *testing.T) { //nolint:paralleltest // it counts allocations
+	var names llm.TemplateNames
+	f := aFrame()
+	for i := range 100 {
+		other := aFrame()
+		other.Model = fmt.Sprint("model-", i)
+		if names.Name(other) != other.Name() || names.Name(f) != f.Name() {
+			t.Fatal("a wrong name")
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { names.Name(f) }); n > 0 {
+		t.Errorf("the name of a frame that is used all the time is computed again, with %v allocations", n)
+	}
+	if nobody := (*llm.TemplateNames)(nil); nobody.Name(f) != f.Name() {
+		t.Error("without memory the name is another")
 	}
 }
 

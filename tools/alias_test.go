@@ -59,6 +59,40 @@ func TestBindingAToolAddsNoRights(t *testing.T) {
 	}
 }
 
+func TestWhatIsBoundStaysBound(t *testing.T) {
+	t.Parallel()
+	set, err := tools.NewSet(called(t, "a"), called(t, "b"), called(t, "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := &aliased{Tool: called(t, "a")}, &aliased{Tool: called(t, "b")}
+	bound := set.Bind(a).Bind(b)
+	more, err := bound.With(called(t, "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*tools.Set{"bound": bound, "fewer": bound.Without("c"), "more": more, "again": bound.Bind()} {
+		if tl, _ := s.Lookup("a"); tl != tools.Tool(a) {
+			t.Errorf("%s: a is %v", name, tl)
+		}
+		if tl, _ := s.Lookup("b"); tl != tools.Tool(b) {
+			t.Errorf("%s: b is %v", name, tl)
+		}
+	}
+	if tl, _ := set.Lookup("a"); tl == tools.Tool(a) {
+		t.Error("the set it came from has changed")
+	}
+}
+
+// A set is bound for each turn.
+func TestBindingMakesNoSetAnew(t *testing.T) { //nolint:paralleltest // it counts allocations
+	set := named(t, "a", "b", "c", "d", "e", "f")
+	mine := called(t, "b")
+	if n := testing.AllocsPerRun(100, func() { set.Bind(mine).Definitions() }); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func called(t *testing.T, name string) tools.Tool {
 	t.Helper()
 	tl, _ := named(t, name).Lookup(name)

@@ -18,6 +18,8 @@ var ErrUnknownTool = errors.New("unknown tool")
 type Set struct {
 	tools []member
 	index map[string]int
+	defs  []llm.Definition
+	bound []Tool // in the place of those of tools; nil: none, and so is each of its elements
 }
 
 type member struct {
@@ -45,10 +47,9 @@ func schemaOf(t Tool) (*Schema, error) {
 func setOf(all []member) *Set {
 	s := &Set{tools: all, index: map[string]int{}}
 	for i, m := range all {
-		if a, ok := m.tool.(Aliased); ok {
-			for _, name := range a.Aliases() {
-				s.index[name] = i
-			}
+		s.defs = append(s.defs, m.def)
+		for _, name := range aliasesOf(m.tool) {
+			s.index[name] = i
 		}
 	}
 	for i, m := range all {
@@ -74,16 +75,13 @@ func (s *Set) Len() int {
 	return len(s.tools)
 }
 
-// Definitions returns what the model sees, in order. The caller owns the slice.
+// Definitions returns what the model sees, in order. All callers share the slice, and nobody
+// changes it.
 func (s *Set) Definitions() []llm.Definition {
-	if s.Len() == 0 {
+	if s == nil {
 		return nil
 	}
-	defs := make([]llm.Definition, len(s.tools))
-	for i, m := range s.tools {
-		defs[i] = m.def
-	}
-	return defs
+	return slices.Clip(s.defs)
 }
 
 // Names lists the tools in order.
@@ -104,7 +102,7 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.tools[i].tool, true
+	return s.tool(i), true
 }
 
 // Announcement returns the words for people of the tool of that name, or of one of its
@@ -156,6 +154,7 @@ func (s *Set) Filter(fits func(name string) bool) *Set {
 	var kept []member
 	for i := range s.Len() {
 		if m := s.tools[i]; fits(m.def.Name) {
+			m.tool = s.tool(i)
 			kept = append(kept, m)
 		}
 	}
@@ -166,23 +165,53 @@ func (s *Set) Filter(fits func(name string) bool) *Set {
 // definition and schema, run by another value, for one turn for example. What
 // is not in s stays out: binding never adds rights.
 func (s *Set) Bind(ts ...Tool) *Set {
-	bound := slices.Clone(s.members())
+	if s.Len() == 0 || len(ts) == 0 {
+		return s
+	}
+	// All but the tools themselves is shared: a set is bound for each turn.
+	b := &Set{tools: s.tools, index: s.index, defs: s.defs, bound: make([]Tool, len(s.tools))}
+	copy(b.bound, s.bound)
+	renamed := false
 	for _, t := range ts {
 		name := t.Definition().Name
-		for i := range bound {
-			if bound[i].def.Name == name {
-				bound[i].tool = t
-			}
+		i, ok := s.index[name]
+		if !ok || s.tools[i].def.Name != name { // that may be the other name of a tool
+			continue
 		}
+		renamed = renamed || !slices.Equal(aliasesOf(t), aliasesOf(s.tools[i].tool))
+		b.bound[i] = t
 	}
-	return setOf(bound)
+	if renamed {
+		return setOf(b.members())
+	}
+	return b
 }
 
+// tool returns tool number i as it runs.
+func (s *Set) tool(i int) Tool {
+	if s.bound != nil && s.bound[i] != nil {
+		return s.bound[i]
+	}
+	return s.tools[i].tool
+}
+
+// members returns a copy of the tools as they run.
 func (s *Set) members() []member {
 	if s == nil {
 		return nil
 	}
-	return s.tools
+	all := slices.Clone(s.tools)
+	for i := range all {
+		all[i].tool = s.tool(i)
+	}
+	return all
+}
+
+func aliasesOf(t Tool) []string {
+	if a, ok := t.(Aliased); ok {
+		return a.Aliases()
+	}
+	return nil
 }
 
 // Only keeps the named tools. Names that are not in s are passed over: a list
@@ -198,7 +227,7 @@ func (s *Set) Without(names ...string) *Set {
 
 // With returns s and then ts, which follow the rules of [NewSet].
 func (s *Set) With(ts ...Tool) (*Set, error) {
-	all := slices.Clone(s.members())
+	all := s.members()
 	seen := map[string]bool{}
 	for _, m := range all {
 		seen[m.def.Name] = true

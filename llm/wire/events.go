@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"sync"
 )
 
 // Event is one server-sent event. Data is valid until the next event.
@@ -16,6 +17,9 @@ type Event struct {
 // maxEvent is how many bytes an event of an answer may have at most.
 const maxEvent = 2 * maxKept
 
+// buffers are what streams are read with; one with longer lines gets a larger one of its own.
+var buffers = sync.Pool{New: func() any { return new([4 << 10]byte) }}
+
 var byteOrderMark = []byte("\ufeff")
 
 // readEvents yields the events of an event stream as the HTML standard reads
@@ -26,7 +30,9 @@ var byteOrderMark = []byte("\ufeff")
 func readEvents(r io.Reader, limit int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, limit)
+		first4K, _ := buffers.Get().(*[4 << 10]byte)
+		defer buffers.Put(first4K) // an event's data is a copy
+		lines.Buffer(first4K[:], limit)
 		lines.Split(splitLines())
 		var name string
 		var data []byte

@@ -167,6 +167,9 @@ type take struct {
 	priced      bool
 	notes       notes // what became of the turn's voice notes
 
+	infoOf string // the model of info
+	info   llm.Info
+
 	purpose  costs.Purpose   // of the calls that are made now
 	giveUpAt time.Time       // when a call that has brought nothing is given up; zero: never
 	ladder   pressure.Ladder // of the turn's model
@@ -232,9 +235,17 @@ func newRun(l *Loop, t Turn, emit func(Event)) *run {
 	return &run{r, asks, &toolRunner{r}, &transcriber{r}, &compactor{requester: asks}}
 }
 
+// modelInfo returns what is known of the turn's model, which may become another one.
+func (r *take) modelInfo() llm.Info {
+	if name := r.turn.Model.Name(); r.infoOf != name {
+		r.infoOf, r.info = name, llm.Lookup(name)
+	}
+	return r.info
+}
+
 // window is what the turn's model takes and gives, in tokens.
 func (r *take) window() (window, maxOutput int) {
-	info := llm.Lookup(r.turn.Model.Name())
+	info := r.modelInfo()
 	return cmp.Or(r.turn.Window, info.Window), cmp.Or(r.turn.MaxTokens, info.MaxOutput)
 }
 

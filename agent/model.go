@@ -62,7 +62,7 @@ func withoutSound(history []transcript.Message) []transcript.Message {
 // buildRequest returns what is sent for the next step of the turn. tail is of this call
 // alone and not stored.
 func (r *requester) buildRequest(history []transcript.Message, tail ...transcript.Message) llm.Request {
-	info, limit := llm.Lookup(r.turn.Model.Name()), r.turn.MaxTokens
+	info, limit := r.modelInfo(), r.turn.MaxTokens
 	if limit <= 0 {
 		limit = info.MaxOutput
 	}

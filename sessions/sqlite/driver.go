@@ -146,7 +146,7 @@ type readerView struct {
 // Get implements [rules.Reader].
 func (v readerView) Get(k rules.Key) (rules.Row, error) {
 	row, err := load(v, k)
-	if k, ok := k.(rules.RecordKey); ok && err == nil {
+	if err == nil {
 		v.records.learn(k, row, v.since)
 	}
 	return row, err

@@ -139,6 +139,7 @@ func loadChat(s source, id sessions.ChatID) (c rules.Chat, found bool, err error
 // led away from it is written with the id that it led to.
 func (t *tx) putChat(c rules.Chat) error {
 	t.chats.Store(true)
+	t.written = append(t.written, c.Key())
 	if c.Before != "" {
 		err := t.exec("INSERT INTO moves (channel, account, old, new, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			c.ID.Channel, c.ID.Account, c.Before, c.ID.Peer, c.MovedAt)

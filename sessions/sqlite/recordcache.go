@@ -10,33 +10,38 @@ import (
 	"parley/sessions/rules"
 )
 
-// What is remembered of records: about so many, of those that have no more bytes than that.
+// What is remembered: about so many rows, and of records those that have no more bytes than that.
 const (
-	maxRecords     = 4096
+	maxRemembered  = 4096
 	maxRecordBytes = 2 << 10
 )
 
-// recordCache remembers records, and which there are none, for whoever reads them: each turn asks
-// for the same few, and hardly any of them ever changes. Nobody but the writer changes the file.
+// recordCache remembers records and chats, and which there are none, for whoever reads them: each
+// turn asks for the same few, and hardly any of them ever changes. Nobody but the writer changes the
+// file.
 //
 // What is remembered is never older than what anybody has read: before a transaction that writes
-// records is committed they are forgotten, and until it is, none is remembered. Nor is one whose
-// reading began before a change.
+// such rows is committed they are forgotten, and until it is, none is remembered. Nor is one whose
+// reading began before a change. So all that is read without a change in between is one state.
 type recordCache struct {
 	mu         sync.Mutex
-	rows       table[rules.RecordKey, rules.Row] // nil: there is none
-	committing bool                              // a transaction that writes records
-	changes    int                               // raised when one begins to be committed, and when it is
+	rows       table[rules.Key, rules.Row] // nil: there is none
+	committing bool                        // a transaction that writes some
+	changes    int                         // raised when one begins to be committed, and when it is
 }
 
 func newRecordCache() *recordCache {
-	return &recordCache{rows: newTable[rules.RecordKey, rules.Row](maxRecords)}
+	return &recordCache{rows: newTable[rules.Key, rules.Row](maxRemembered)}
 }
 
-// get returns the row of k, nil when there is none; ok is false when it is not remembered.
-func (c *recordCache) get(k rules.RecordKey) (row rules.Row, ok bool) {
+// get returns the row of k, nil when there is none; ok is false when it is not remembered, or
+// something has changed since.
+func (c *recordCache) get(k rules.Key, since int) (row rules.Row, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.changes != since {
+		return nil, false
+	}
 	row, ok = c.rows.get(k)
 	if r, there := row.(rules.Record); there {
 		r.Body = bytes.Clone(r.Body) // its reader may do with it what they like
@@ -45,15 +50,21 @@ func (c *recordCache) get(k rules.RecordKey) (row rules.Row, ok bool) {
 	return row, ok
 }
 
-// since returns what learn is to be given for what is read from now on.
+// since returns what get and learn are to be given for what is read from now on.
 func (c *recordCache) since() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changes
 }
 
-// learn remembers a row as the database has it, unless records have changed since.
-func (c *recordCache) learn(k rules.RecordKey, row rules.Row, since int) {
+// learn remembers a row as the database has it, if it is of a kind that is remembered and nothing
+// has changed since.
+func (c *recordCache) learn(k rules.Key, row rules.Row, since int) {
+	switch k.(type) {
+	case rules.RecordKey, rules.ChatKey:
+	default:
+		return
+	}
 	r, there := row.(rules.Record)
 	if there && len(r.Body) > maxRecordBytes {
 		return
@@ -71,8 +82,8 @@ func (c *recordCache) learn(k rules.RecordKey, row rules.Row, since int) {
 	c.rows.age()
 }
 
-// begin forgets the records of a transaction that is about to be committed.
-func (c *recordCache) begin(written []rules.RecordKey) {
+// begin forgets the rows of a transaction that is about to be committed.
+func (c *recordCache) begin(written []rules.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.committing = true
@@ -93,16 +104,17 @@ func (c *recordCache) end() {
 // errUnknown ends what was to be read of the memory alone.
 var errUnknown = errors.New("not remembered")
 
-// rememberedView is the records that are remembered, and nothing else: every other question is
-// answered with errUnknown.
-type rememberedView struct{ records *recordCache }
+// rememberedView is what is remembered, and nothing else: every other question is answered with
+// errUnknown.
+type rememberedView struct {
+	records *recordCache
+	since   int
+}
 
 // Get implements [rules.Reader].
 func (v rememberedView) Get(k rules.Key) (rules.Row, error) {
-	if k, ok := k.(rules.RecordKey); ok {
-		if row, ok := v.records.get(k); ok {
-			return row, nil
-		}
+	if row, ok := v.records.get(k, v.since); ok {
+		return row, nil
 	}
 	return nil, errUnknown
 }
@@ -123,6 +135,6 @@ func (d database) viewRemembered(ctx context.Context, fn func(*rules.Tx) error) 
 	if over := ctx.Err() != nil || d.readers.isClosed(); over { // as the reading will say
 		return false, nil
 	}
-	err = fn(&rules.Tx{Reader: rememberedView{d.records}})
+	err = fn(&rules.Tx{Reader: rememberedView{d.records, d.records.since()}})
 	return !errors.Is(err, errUnknown), err
 }

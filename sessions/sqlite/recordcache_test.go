@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,26 +118,26 @@ func TestARecordReadBeforeAChangeIsNotRemembered(t *testing.T) {
 		when   string
 		change func(*recordCache)
 	}{
-		{"while it is committed", func(c *recordCache) { c.begin([]rules.RecordKey{k}) }},
-		{"since it was committed", func(c *recordCache) { c.begin([]rules.RecordKey{k}); c.end() }},
+		{"while it is committed", func(c *recordCache) { c.begin([]rules.Key{k}) }},
+		{"since it was committed", func(c *recordCache) { c.begin([]rules.Key{k}); c.end() }},
 	} {
 		cache := newRecordCache()
 		since := cache.since()
 		c.change(cache)
 		cache.learn(k, old, since)
-		if row, ok := cache.get(k); ok {
+		if row, ok := cache.get(k, cache.since()); ok {
 			t.Errorf("%s: %+v is remembered", c.when, row)
 		}
 	}
 	cache := newRecordCache()
-	cache.begin([]rules.RecordKey{k})
+	cache.begin([]rules.Key{k})
 	cache.learn(k, old, cache.since()) // read before the commit was done
 	cache.end()
-	if row, ok := cache.get(k); ok {
+	if row, ok := cache.get(k, cache.since()); ok {
 		t.Errorf("read during the commit: %+v is remembered", row)
 	}
 	cache.learn(k, old, cache.since())
-	if _, ok := cache.get(k); !ok {
+	if _, ok := cache.get(k, cache.since()); !ok {
 		t.Error("nothing is remembered")
 	}
 }
@@ -199,7 +200,7 @@ func BenchmarkRecord(b *testing.B) {
 	id := sessions.RecordID{Kind: "plan", Key: "a"}
 	for name, before := range map[string]func(){
 		"remembered": func() {},
-		"file":       func() { s.records.begin([]rules.RecordKey{rules.RecordKey(id)}); s.records.end() },
+		"file":       func() { s.records.begin([]rules.Key{rules.RecordKey(id)}); s.records.end() },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -210,5 +211,67 @@ func BenchmarkRecord(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// From the first chat on that moves or is closed, each message asks several times where its own is.
+func TestAChatIsReadFromTheFileOnce(t *testing.T) {
+	t.Parallel()
+	statements := new(atomic.Int64)
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "parley.db"), Trace: func(string) { statements.Add(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	at := func(peer string) sessions.ChatID { return sessions.ChatID{Channel: "tg", Account: "bot", Peer: peer} }
+	expect := func(peer string, ids []string, closed, read bool) {
+		t.Helper()
+		before := statements.Load()
+		c, err := s.Chat(t.Context(), at(peer))
+		if err != nil || !slices.Equal(c.IDs, ids) || c.Closed != closed {
+			t.Errorf("%s is %+v, %v", peer, c, err)
+		}
+		if n := statements.Load() - before; (n > 0) != read {
+			t.Errorf("%d statements for %s", n, peer)
+		}
+	}
+	move := func(from, to string) {
+		t.Helper()
+		if _, err := s.Move(t.Context(), at(from), to, morning); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move("x", "y")
+	expect("a", []string{"a"}, false, true)
+	expect("a", []string{"a"}, false, false)
+	move("a", "b")
+	expect("a", []string{"a", "b"}, false, true)
+	expect("b", []string{"a", "b"}, false, false)
+	move("b", "c")
+	expect("a", []string{"a", "b", "c"}, false, true)
+	expect("b", []string{"a", "b", "c"}, false, false)
+	if _, _, err := s.CloseChat(t.Context(), sessions.CloseRequest{ID: "1", Chat: at("c"), At: morning}); err != nil {
+		t.Fatal(err)
+	}
+	expect("a", []string{"a", "b", "c"}, true, true)
+	expect("c", []string{"a", "b", "c"}, true, false)
+}
+
+// What two questions of one operation are answered is one state.
+func TestWhatIsRememberedOnBothSidesOfAChangeIsNotReadTogether(t *testing.T) {
+	t.Parallel()
+	cache := newRecordCache()
+	a, b := rules.ChatKey{Peer: "a"}, rules.ChatKey{Peer: "b"}
+	since := cache.since()
+	cache.learn(a, nil, since)
+	v := rememberedView{cache, since}
+	if _, err := v.Get(a); err != nil {
+		t.Fatal(err)
+	}
+	cache.begin([]rules.Key{a, b})
+	cache.end()
+	cache.learn(b, nil, cache.since())
+	if _, err := v.Get(b); !errors.Is(err, errUnknown) {
+		t.Errorf("a row of after the change was read: %v", err)
 	}
 }

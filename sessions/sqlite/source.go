@@ -157,10 +157,10 @@ func (p *pool) queryRows(ctx context.Context, query string, args []any, f func(s
 type tx struct {
 	conn *conn
 	rowCache
-	chats   *atomic.Bool      // some chat moved or was shut
-	records *recordCache      // of those who read
-	written []rules.RecordKey // records that this transaction wrote
-	careful bool              // the batch is done again: nothing is guessed
+	chats   *atomic.Bool // some chat moved or was shut
+	records *recordCache // of those who read
+	written []rules.Key  // of those, what this transaction wrote
+	careful bool         // the batch is done again: nothing is guessed
 	begun   bool
 	changed bool // since it was last set to false, in the database or in what is known
 

@@ -10,6 +10,7 @@ package intake
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"parley/broker"
@@ -105,12 +106,16 @@ type Intake struct {
 	reopens   reopenLimiter
 	strangers strangers
 	overheard overheard
+
+	madeStages sync.Once
+	all        pipeline
 }
 
 // Accept implements channels.Accept. A nil error means that the event is durably
 // stored, or that nothing is to be kept of it.
 func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
-	_, err := i.stages().run(ctx, i.newEvent(m))
+	i.madeStages.Do(func() { i.all = i.stages() })
+	_, err := i.all.run(ctx, i.newEvent(m))
 	return err
 }
 

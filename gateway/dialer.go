@@ -57,10 +57,15 @@ func (d dialer) dial(name, model string, info llm.Info) (llm.Model, error) {
 	}
 }
 
+// requestBuffer holds most requests to a model with their header, so that each is one write. What
+// does not fit is copied through a buffer that is made for it.
+const requestBuffer = 16 << 10
+
 // newClient makes a client of which as many connections stay open as turns may run.
 func (d dialer) newClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, d.turns
+	transport.WriteBufferSize = requestBuffer
 	return &http.Client{Transport: transport}
 }
 

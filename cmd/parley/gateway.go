@@ -98,14 +98,3 @@ func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, b 
 	}
 	return c
 }
-
-// newLogger returns a logger to standard error that drops what is below the level, which may
-// change while it is used. It writes text to a terminal and JSON elsewhere, unless the
-// configuration names a format.
-func newLogger(p program, c settings.LogConfig, level slog.Leveler) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
-	if c.Format == "text" || c.Format == "" && isTerminal(p.err) {
-		return slog.New(slog.NewTextHandler(p.err, o))
-	}
-	return slog.New(slog.NewJSONHandler(p.err, o))
-}

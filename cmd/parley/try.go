@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/parley/try"
+	"parley/gateway/settings"
 )
 
 func tryCommand(p program) *cobra.Command {
@@ -32,7 +33,7 @@ with the last one.`,
 			o.SignalCLI, o.PDFExtractor = signalCLIArgs, pdfExtractor()
 			o.Getenv = func(key string) string { v, _ := p.getenv(key); return v }
 			if verbose {
-				o.Logger = slog.New(slog.NewTextHandler(p.err, nil))
+				o.Logger = newLogger(p, settings.LogConfig{Format: "text"}, slog.LevelInfo)
 			}
 			err := try.Run(cmd.Context(), o)
 			if errors.Is(err, try.ErrModel) || errors.Is(err, try.ErrChannel) {

@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -52,33 +53,60 @@ func (l *serverLog) note(line string, isError bool) {
 	if isError {
 		l.last = line
 	}
-	for _, w := range damageWords {
-		if strings.Contains(line, w) && len(l.damaged) < maxDamaged {
-			l.damaged = append(l.damaged, line)
-			return
+	if isDamage(line) && len(l.damaged) < maxDamaged {
+		l.damaged = append(l.damaged, line)
+	}
+}
+
+// meanings say what a line of the server means to who runs parley: the first whose words are in it.
+var meanings = []struct{ words, meaning string }{
+	{"took too long", "message server is slow, the disk or the machine is busy"}, // what it asked itself; nothing is lost by it
+	{"Readloop processing time", "message server is slow, the disk or the machine is busy"},
+	{"no space left", "message server has no room on its disk, nothing is accepted"},
+	{"out of space", "message server has no room on its disk, nothing is accepted"},
+	{"out of resources", "message server has no room on its disk, nothing is accepted"},
+	{"resources, will be DISABLED", "message server has no room left, nothing is accepted"},
+	{"resource limits exceeded", "message server has reached its limits, nothing is accepted"},
+	{"permission denied", "message server may not write its files: look at the owner of the folder log in the state folder"},
+	{"critical write error", "message server cannot write its files, nothing is accepted"},
+	{"failed to store a msg", "message server did not store a message; its network will bring it again"},
+	{"high message lag", "message server falls behind, the disk or the machine is busy"},
+	{"Slow Consumer", "message server dropped what a slow process did not read; what was accepted is kept"},
+	{"too many open files", "too many open files: raise the limit of this process (ulimit -n)"},
+}
+
+// describeLine returns what a line of the server means, else a sentence that fits any.
+func describeLine(line, other string) string {
+	for _, m := range meanings {
+		if strings.Contains(line, m.words) {
+			return m.meaning
 		}
 	}
+	if isDamage(line) {
+		return "message server found damaged files; parley says below what it does about them"
+	}
+	return other
+}
+
+func isDamage(line string) bool {
+	return slices.ContainsFunc(damageWords, func(w string) bool { return strings.Contains(line, w) })
 }
 
 // Noticef and the other methods are what the server calls.
 func (l *serverLog) Noticef(format string, v ...any) {
-	l.log.Debug("message server", "line", strings.TrimSpace(fmt.Sprintf(format, v...)))
+	l.log.Debug("message server reports", "line", strings.TrimSpace(fmt.Sprintf(format, v...)))
 }
 
 func (l *serverLog) Warnf(format string, v ...any) {
 	line := strings.TrimSpace(fmt.Sprintf(format, v...))
 	l.note(line, false)
-	if strings.Contains(line, "took too long") { // of what it asks itself; nothing is lost by it
-		l.log.Warn("message server is slow, the disk or the machine is busy", "line", line)
-		return
-	}
-	l.log.Warn("message server", "line", line)
+	l.log.Warn(describeLine(line, "message server warns"), "line", line)
 }
 
 func (l *serverLog) Errorf(format string, v ...any) {
 	line := strings.TrimSpace(fmt.Sprintf(format, v...))
 	l.note(line, true)
-	l.log.Error("message server", "line", line)
+	l.log.Error(describeLine(line, "message server reports an error"), "line", line)
 }
 
 // Fatalf does not end the process: the caller that started the server looks whether it

@@ -74,7 +74,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.waiting = gauge("turns_waiting_for_person", "Turns that wait until other turns of the same person have ended.", "channel")
 	m.turnTook = histogram("turn_duration_seconds", "From start of the turn to its end; sending the reply is not included.", secondsBuckets, "channel", "chat")
 	m.firstReply = histogram("turn_first_reply_seconds", "From receipt to the first reply the user can see.", secondsBuckets, "channel", "chat")
-	m.turnCost = histogram("turn_cost_usd", "Cost of a whole turn, sub-agents included; calls without a known price and, after a takeover, calls of the earlier process are not.", dollarBuckets, "channel", "chat")
+	m.turnCost = histogram("turn_cost_usd", "Cost of a whole turn, sub-agents included; calls without a known price are not, and after a takeover calls of the earlier process only where a budget holds for one turn.", dollarBuckets, "channel", "chat")
 	m.requests = counter("llm_requests_total", "Requests, each attempt counted; cancelled: parley gave it up itself, as after /stop.", "provider", "model", "agent_kind", "outcome")
 	m.errors = counter("llm_errors_total", "Failed requests.", "provider", "model", "error_type")
 	m.fallbacks = counter("llm_fallbacks_total", "Turns that went on with another model, because the model failed or is not called.", "provider", "model", "to_provider", "to_model")

@@ -28,7 +28,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 		return false, err
 	}
 	a.w.Observer.CountIgnored(m.Channel, v.Reason)
-	a.w.Logger.Info("queued message refused", "channel", m.Channel, "sender", m.Sender.ID, "chat", m.Address.Peer, "reason", v.Hint)
+	a.w.Logger.Info("queued message refused", "channel", m.Channel, "sender", m.Sender.ID, "name", m.Sender.Name, "chat", m.Address.Peer, "message", m.MessageID, "reason", v.Hint)
 	return true, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/agent"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/sessions"
@@ -31,6 +32,26 @@ func (j *journal) jobScopes(l budgets.Limits) []sessions.Scope {
 		return l.JobScopes(j.a.token, j.t)
 	}
 	return l.ErrandScopes(j.a.token, j.t, j.job.Person, j.job.MaxCost)
+}
+
+// totalCost returns what the turn cost with its sub-agents, from what its calls of this process
+// cost. Of one that was taken over, the store knows what was spent before, if a budget for one turn
+// counts it: it is asked then, and no other time.
+func (j *journal) totalCost(o agent.Outcome) costs.Amount {
+	cost := o.Cost
+	if j.tree != nil {
+		cost += j.tree.ChildrenCost()
+	}
+	if !j.resumed {
+		return cost
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(j.a.ctx), time.Second)
+	defer cancel()
+	all, err := j.Spent(ctx)
+	if err != nil {
+		j.a.w.Logger.Warn("cost of a turn from before it was taken over unknown, its line and metric lack it", "session", j.t.Session, "turn", j.t.ID, "error", err)
+	}
+	return max(cost, all)
 }
 
 // Spent implements [agent.Journal].

@@ -10,7 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/gateway/budgets"
 	"parley/gateway/worker"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/transcript"
 )
 
 // lines is a log in JSON that several may write and read.
@@ -79,6 +83,39 @@ func TestATurnIsOneLineOfTheLog(t *testing.T) {
 		}
 		if early[0]["level"] != "WARN" || early[0]["error"] == nil || early[0]["outcome"] != "canceled" {
 			t.Errorf("of what ended early: %v", early[0])
+		}
+	})
+}
+
+// What another process spent before it died is in the turn's cost, where a budget for one turn
+// counts it.
+func TestTheCostOfATurnThatWasTakenOverIsAllOfIt(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		_, open := r.gate("x")
+		r.model.Reply = func(_ int, q llm.Request) llmtest.Turn {
+			if last := q.Messages[len(q.Messages)-1]; last.Role == transcript.Tool {
+				reached, _ := r.gate("x")
+				r.reach(reached)
+				return llmtest.Turn{llmtest.Wait(open), llmtest.Text("done")}
+			}
+			return llmtest.Turn{llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"x"}`}}
+		}
+		var log lines
+		priced := func(o *worker.Options) {
+			o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+			o.Settings.Loop.Prices, o.Settings.Limits = evenPrices{}, budgets.Limits{Turn: 100 * aCent}
+		}
+		a := r.start("a", priced)
+		r.say(1, "go")
+		r.atGate("x")
+		r.start("b", priced)
+		a.die()
+		r.open("x")
+		r.wantAnswers(1, "done")
+		r.idle()
+		if got := log.of(t, "turn finished"); len(got) != 1 || got[0]["cost_usd"] != "0.02" {
+			t.Errorf("a turn of two calls for a cent each, of two processes: %v", got)
 		}
 	})
 }

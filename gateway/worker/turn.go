@@ -122,10 +122,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if scope, action, ok := budgets.Denied(out); ok {
 		w.Observer.BudgetDenied(scope, action)
 	}
-	cost := out.Cost
-	if j.tree != nil {
-		cost += j.tree.ChildrenCost()
-	}
+	cost := j.totalCost(out)
 	w.logTurn(t, a.m.Key, ag, out, took, cost)
 	w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,

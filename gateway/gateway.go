@@ -112,6 +112,7 @@ type Gateway struct {
 	servers       *servers          // as opened; nil: there are no MCP servers
 	leases        map[string]string // of the bot accounts, by instance
 	started       chan struct{}
+	startedAt     time.Time     // set before Started is closed
 	ended         chan struct{} // closed when Run has returned
 	ops           *ops.Server
 	channelStatus *admin.Channels
@@ -179,8 +180,8 @@ func (g *Gateway) WebhooksAddr() string {
 // after an orderly end, and what failed otherwise.
 func (g *Gateway) Run(ctx context.Context) (err error) {
 	defer close(g.ended)
-	defer func() { err = g.redactor.CleanError(err) }()
 	log := g.o.Logger
+	defer func() { err = g.redactor.CleanError(err); g.logEnd(err) }()
 	opened, err := g.openWithRoom(ctx)
 	defer func() { err = errors.Join(err, opened.close(ctx)) }()
 	if err != nil {
@@ -249,6 +250,22 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store),
 	})
 	return g.runRoles(ctx, in, w, out, kept, vital)
+}
+
+// logEnd writes the last line of the log: that all is closed of what was started, and what failed.
+// Of a gateway that could not start there is none: Run's error says it.
+func (g *Gateway) logEnd(err error) {
+	select {
+	case <-g.started:
+	default:
+		return
+	}
+	about := []any{"version", g.o.Version, "ran_for", g.o.Now().Sub(g.startedAt).Round(time.Second)}
+	if err != nil {
+		g.o.Logger.Error("gateway ended", append(about, "error", err)...)
+		return
+	}
+	g.o.Logger.Info("gateway ended", about...)
 }
 
 func (g *Gateway) identity() sessions.Worker {

@@ -88,6 +88,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	if faultpoint.Enabled {
 		g.o.Logger.Warn("test binary: an environment variable can kill this process", "tag", "faultpoints")
 	}
+	g.startedAt = g.o.Now()
 	close(g.started)
 	g.o.Logger.Info("gateway started", "version", g.o.Version, "ops", g.ops.Addr(), "webhooks", g.hooks.Addr(), "state_dir", g.cfg.StateDir, "roles", g.cfg.Roles)
 	<-failed.Done()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"parley/cmd/parley/try"
@@ -20,7 +21,7 @@ type record struct {
 	Workspace string `json:"workspace"` // of Slack
 }
 
-func TestAHealthyStartWarnsOfNothingAndSaysAsWhomItIsConnected(t *testing.T) {
+func TestAHealthyStartWarnsOfNothingAndSaysAsWhomItIsConnectedAndThatItEnded(t *testing.T) {
 	t.Parallel()
 	file, _ := everySim(t, "  log: {level: debug, format: json}")
 	p := start(t, nil, "run", "-c", file)
@@ -45,6 +46,14 @@ func TestAHealthyStartWarnsOfNothingAndSaysAsWhomItIsConnected(t *testing.T) {
 	}
 	if !slices.Equal(connected, want) {
 		t.Errorf("connected: %+v\nwant %+v", connected, want)
+	}
+	if status := p.end(syscall.SIGTERM); status != exitOK {
+		t.Errorf("it ended with %d", status)
+	}
+	all := slices.Collect(strings.Lines(p.err.String()))
+	var last record
+	if err := json.Unmarshal([]byte(all[len(all)-1]), &last); err != nil || last.Level != "INFO" || last.Msg != "gateway ended" {
+		t.Errorf("the last line is %s (%v)", all[len(all)-1], err)
 	}
 }
 

@@ -133,7 +133,7 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 		log.Warn("delivery failed, retrying", "wait", wait)
 		return a.retryLater(ctx, i, wait)
 	}
-	log.Error("delivery rejected by the network")
+	log.Error("delivery rejected by the network", a.whose()...)
 	a.Observer.CountSent(a.name, "rejected", 0)
 	return a.fail(ctx, i, reasonOf(ce), ce.Error())
 }
@@ -155,10 +155,24 @@ func (a *attempt) retryLater(ctx context.Context, i int, wait time.Duration) err
 // possible repeat; one that was repeated too often is given up.
 func (a *attempt) markAmbiguous(ctx context.Context, i int, problem string) error {
 	if a.d.Parts[i].Repeats >= maxRepeats {
+		a.Logger.Error("delivery given up: it may have arrived each time, and never surely", append(a.whose(), "channel", a.name,
+			"delivery", a.d.ID, "part", i, "repeats", a.d.Parts[i].Repeats, "problem", problem)...)
 		a.Observer.CountSent(a.name, "ambiguous", 0)
 		return a.fail(ctx, i, sessions.Unconfirmed, problem)
 	}
 	return a.advance(context.WithoutCancel(ctx), a.newMark(i, sessions.Sending, sessions.Ambiguous, problem))
+}
+
+// whose returns for the log whose answer the delivery is.
+func (a *attempt) whose() []any {
+	about := []any{"chat", a.d.To.Peer}
+	if a.d.Session != "" {
+		about = append(about, "session", a.d.Session)
+	}
+	if a.d.Turn != "" {
+		about = append(about, "turn", a.d.Turn)
+	}
+	return about
 }
 
 func (a *attempt) fail(ctx context.Context, i int, why sessions.FailReason, problem string) error {

@@ -51,14 +51,15 @@ func (i *Intake) deadLetter(ctx context.Context, m channels.Message, key session
 	}
 	if errors.Is(err, broker.ErrFull) {
 		i.Observer.CountIgnored(m.Channel, outcomes.NoRoom)
-		i.Logger.Error("event dropped: dead-letter storage full", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
+		i.Logger.Error("event dropped: dead-letter storage full", "channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
 	i.Observer.CountDeadLetter(m.Channel, reason)
-	i.Logger.Warn("message moved to the dead letters", "channel", m.Channel, "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
+	i.Logger.Warn("message moved to the dead letters", "channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "name", truncate(m.Sender.Name, maxLogged),
+		"event", truncate(m.Event, maxLogged), "letter", truncate(id, maxLogged), "reason", reason, "problem", d.Problem)
 	return nil
 }
 

@@ -105,6 +105,7 @@ type Intake struct {
 	loops     loopDetector
 	reopens   reopenLimiter
 	strangers strangers
+	refusals  refusals
 	overheard overheard
 
 	madeStages sync.Once

@@ -149,7 +149,8 @@ func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, 
 	if ok {
 		return pass, nil
 	}
-	return stop, l.refuse(ctx, e.Message, k, tell, fmt.Sprintf(
+	why := fmt.Sprintf("more than %d messages a minute from one %s, or %d at once (limits)", perMinute, whose, limit)
+	return stop, l.refuse(ctx, e.Message, k, tell, why, fmt.Sprintf(
 		"That is more than I can take at once: I read at most %d messages a minute from one %s. I have not read this one; please wait a little and send it again.", perMinute, whose))
 }
 
@@ -178,13 +179,14 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 	if n < e.settings.Limits.Queue {
 		return pass, nil
 	}
-	return stop, l.refuse(ctx, e.Message, token, tell || e.isDecision(), fmt.Sprintf(
+	why := fmt.Sprintf("%d messages of its conversation wait already (limits.queue)", n)
+	return stop, l.refuse(ctx, e.Message, token, tell || e.isDecision(), why, fmt.Sprintf(
 		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or %s to drop what waits.", n, e.source.command("stop")))
 }
 
-// refuse counts a refused message, and tells its sender of it when that is due and
-// they spoke to the bot.
-func (l limits) refuse(ctx context.Context, m channels.Message, k string, tell bool, notice string) error {
+// refuse counts a message that is refused for why, and gives its sender the notice when that is
+// due and they spoke to the bot.
+func (l limits) refuse(ctx context.Context, m channels.Message, k string, tell bool, why, notice string) error {
 	if tell && !messages.ForBot(m) { // its sender did not ask for an answer
 		l.limiter.forgetNotice(k)
 	} else if tell {
@@ -193,6 +195,6 @@ func (l limits) refuse(ctx context.Context, m channels.Message, k string, tell b
 			return err
 		}
 	}
-	l.Observer.CountIgnored(m.Channel, outcomes.Limited)
+	l.passOver(m, outcomes.Limited, why)
 	return nil
 }

@@ -88,8 +88,7 @@ func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 	if v.Allowed {
 		return pass
 	}
-	i.Observer.CountIgnored(e.Channel, v.Reason)
-	i.Logger.Info("message refused", "channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged), "reason", v.Hint)
+	i.passOver(e.Message, v.Reason, v.Hint)
 	return stop
 }
 
@@ -112,13 +111,26 @@ func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error
 
 // ignoreUnused ends what says nothing to the bot.
 func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
-	reason := i.unusedReason(e.Message)
-	if reason == "" {
+	switch reason := i.unusedReason(e.Message); reason {
+	case "":
 		return pass, nil
+	case outcomes.NotMentioned:
+		i.passOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
+	default:
+		i.passOver(e.Message, reason, unusableReason(e.Message))
 	}
-	i.Observer.CountIgnored(e.Channel, reason)
-	i.Logger.Debug("event ignored", "channel", e.Channel, "kind", e.Kind, "problem", e.Problem)
 	return stop, nil
+}
+
+// unusableReason says what m is of which nothing is read.
+func unusableReason(m channels.Message) string {
+	switch {
+	case m.Problem != "":
+		return "nothing in it can be read: " + truncate(m.Problem, maxLogged)
+	case m.Kind == channels.Said || m.Kind == channels.Edited:
+		return "it is empty for the bot: no text, and no file that is read"
+	}
+	return fmt.Sprintf("it says nothing to the bot: %s", m.Kind)
 }
 
 // unusedReason returns why nothing is done with m, which is of a person who may talk to
@@ -193,7 +205,7 @@ func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
 	}
 	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
 	if err == nil {
-		i.Observer.CountIgnored(e.Channel, outcomes.TooLarge)
+		i.passOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
 	}
 	return stop, err
 }

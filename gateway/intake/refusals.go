@@ -1,0 +1,87 @@
+package intake
+
+import (
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/gateway/outcomes"
+	"parley/sessionkeys"
+)
+
+// refusalEvery is how often the log says of one person that they were refused.
+const refusalEvery = time.Minute
+
+// refusals remembers whose refusal the log has said lately, so that nobody fills it by writing.
+// What is forgotten, by a restart or when there are too many people, costs a line.
+type refusals struct {
+	mu     sync.Mutex
+	people map[string]*refusedPerson
+}
+
+type refusedPerson struct {
+	logged time.Time // when the log said so
+	since  int       // refused messages that it did not say
+}
+
+// record counts a refused message of the person k. log is true when the log is to say so, and
+// unsaid is how many it did not say since it said so last.
+func (r *refusals) record(k string, now time.Time) (unsaid int, log bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.people[k]
+	if p != nil {
+		if ago := now.Sub(p.logged); ago >= 0 && ago < refusalEvery {
+			p.since++
+			return 0, false
+		}
+		unsaid, p.logged, p.since = p.since, now, 0
+		return unsaid, true
+	}
+	if len(r.people) >= maxBuckets {
+		maps.DeleteFunc(r.people, func(_ string, p *refusedPerson) bool { return now.Sub(p.logged) >= refusalEvery })
+	}
+	if r.people == nil || len(r.people) >= maxBuckets {
+		r.people = map[string]*refusedPerson{}
+	}
+	r.people[k] = &refusedPerson{logged: now}
+	return 0, true
+}
+
+// passOver counts that nothing is done with m, which is a reason of outcomes, and why: in words
+// for the operator. The log says so of refused people, of each once in a while.
+func (i *Intake) passOver(m channels.Message, reason, why string) {
+	i.Observer.CountIgnored(m.Channel, reason)
+	about := []any{
+		"channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "name", truncate(m.Sender.Name, maxLogged),
+		"chat", truncate(m.Address.Peer, maxLogged), "message", truncate(m.MessageID, maxLogged), "reason", why,
+	}
+	switch reason {
+	case outcomes.NotAllowed, outcomes.Limited, outcomes.TooLarge:
+		unsaid, log := i.refusals.record(refusedKey(m), i.Now())
+		if !log {
+			return
+		}
+		if unsaid > 0 {
+			about = append(about, slog.Int("more", unsaid))
+		}
+		i.Logger.Info("message refused", about...)
+	case outcomes.Closed:
+		i.Logger.Info("message in a closed chat ignored", about...)
+	default:
+		i.Logger.Debug("message passed over", about...)
+	}
+}
+
+// refusedKey names the person whose message is refused; of whom the network does not name, the
+// chat.
+func refusedKey(m channels.Message) string {
+	who := m.Sender.ID
+	if who == "" && m.Address.Kind != sessionkeys.DM {
+		who = "chat " + m.Address.Peer
+	}
+	return strings.Join([]string{m.Channel, who}, "\x00")
+}

@@ -33,6 +33,9 @@ type Price struct {
 	Date   string `json:"date"`   // when, YYYY-MM-DD
 }
 
+// Invented is the Source of prices that nobody charges: those of the demonstration.
+const Invented = "parley"
+
 // ContextTier is the rates of requests with much input.
 type ContextTier struct {
 	Above        int64  `json:"above"`

@@ -25,15 +25,34 @@ func IsFull(err error) bool {
 // FreeBytes returns how many bytes of the disk of dir are free for this process. A quota
 // is not seen.
 func FreeBytes(dir string) (int64, error) {
+	s, err := SpaceAt(dir)
+	return s.Free, err
+}
+
+// Space is how large a disk is.
+type Space struct {
+	Free int64 // bytes that this process may still use; a quota is not seen
+	Size int64
+}
+
+// low is how much is left of a disk that is nearly full, in bytes, if it is less than a tenth.
+const low = 1 << 30
+
+// IsLow reports whether little room is left: less than a tenth of the disk, and less than a GiB.
+func (s Space) IsLow() bool { return s.Free < s.Size/10 && s.Free < low }
+
+// SpaceAt returns how large the disk of dir is.
+func SpaceAt(dir string) (Space, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return 0, fmt.Errorf("ask for the free space at %s: %w", dir, err)
+		return Space{}, fmt.Errorf("ask for the free space at %s: %w", dir, err)
 	}
 	blocks := s.Bavail
 	if os.Geteuid() == 0 { // may use what is kept for root
 		blocks = s.Bfree
 	}
-	return int64(min(uint64(blocks)*uint64(s.Bsize), math.MaxInt64)), nil //nolint:gosec,unconvert // of different types elsewhere
+	bytes := func(blocks uint64) int64 { return int64(min(blocks*uint64(s.Bsize), math.MaxInt64)) } //nolint:gosec // of different types elsewhere
+	return Space{Free: bytes(uint64(blocks)), Size: bytes(uint64(s.Blocks))}, nil                   //nolint:unconvert // as above
 }
 
 // Check returns ErrFull when the disk of dir has less than Spare bytes free for

@@ -50,3 +50,23 @@ func TestAFolderThatIsNotThereIsNotAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+func TestADiskIsLowWhenLittleAndASmallPartIsLeft(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	for s, want := range map[disks.Space]bool{
+		{Free: gib / 2, Size: 100 * gib}: true,
+		{Free: 2 * gib, Size: 100 * gib}: false, // enough for a long time
+		{Free: gib / 2, Size: gib}:       false, // half of a small one
+		{Free: 0, Size: gib}:             true,
+		{}:                               false, // not known
+	} {
+		if got := s.IsLow(); got != want {
+			t.Errorf("%+v: %v", s, got)
+		}
+	}
+	s, err := disks.SpaceAt(t.TempDir())
+	if err != nil || s.Free <= 0 || s.Size < s.Free {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

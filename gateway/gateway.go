@@ -200,9 +200,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.ops.Redact = g.redactor.Clean
-	if g.cfg.HasRole(settings.RoleGateway) {
-		g.ops.Networks = g.networkReport
-	}
+	g.ops.Notes = g.noteReport
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
 	g.hooks, err = g.openWebhooks(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"parley/broker"
 	"parley/faultpoint"
+	"parley/gateway/admin"
 	"parley/gateway/delivery"
 	"parley/gateway/intake"
 	"parley/gateway/prices"
@@ -115,10 +116,14 @@ func (g *Gateway) exportCost(ctx context.Context, b *broker.Broker) error {
 	})
 }
 
-// networkReport says of each bot account whether a message that came by it would be read by
-// this process, or another that has it.
-func (g *Gateway) networkReport() map[string]string {
-	report := map[string]string{}
+// noteReport says what people notice although this process is ready: of each bot account whether
+// a message that came by it would be read by this process, or another that has it, and how models,
+// turns and the configuration are.
+func (g *Gateway) noteReport() map[string]string {
+	report := admin.Notes(admin.RecentOf(g.metrics.Recent()), admin.CircuitsOf(g.circuits.Open()), g.reloads.status(), g.o.Now())
+	if !g.cfg.HasRole(settings.RoleGateway) {
+		return report
+	}
 	for _, c := range g.channelStatus.Status() {
 		report["channel "+c.Name] = "ok"
 		if !c.Up && !c.Elsewhere {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"parley/costs"
 	"parley/gateway/budgets"
@@ -114,6 +115,26 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 		us = append(us, Unpriced{Model: c.Transcription.Model, Refused: err == nil && limits.HasAny()})
 	}
 	return us
+}
+
+// pricesOf returns the day of the newest price, if a configured model has one of the list. Prices
+// that parley invented for its demonstration do not grow old.
+func (g *Gateway) pricesOf() time.Time {
+	v, c := g.prices.View(), g.present().cfg
+	models := []string{c.Titles.Model, c.Context.Model}
+	for _, a := range c.Agents {
+		models = slices.Concat(models, []string{a.Model}, a.Fallbacks, a.Choices)
+	}
+	for _, m := range models {
+		provider, model, err := settings.SplitModel(m)
+		if err != nil {
+			continue
+		}
+		if p, ok := v.Price(provider, model); ok && !p.Ceiling && p.Source != costs.Invented {
+			return v.Newest()
+		}
+	}
+	return time.Time{}
 }
 
 // warnUnpriced tells the operator of models without a price.

@@ -54,6 +54,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d UTC`), "DAY"},
 	{regexp.MustCompile(`\d+(s|m\d\ds)\b`), "SPAN"},
 	{regexp.MustCompile(`process \d+`), "process N"},
+	{regexp.MustCompile(`\d\S* \w+ of \d\S* \w+ free`), "ROOM"}, // on the disk of whoever runs this
 	{regexp.MustCompile(`\d+(\.\d KiB| B)\b`), "SIZE"},
 	{regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`), "SESSION-ID................"},
 	{regexp.MustCompile(`/\S*/state\b`), "/state"},
@@ -121,6 +122,7 @@ spent today    COST (DAY)
 budget         COST of $50.00 (budgets.global_per_day)
 message log    SIZE of 1.0 GiB, 1 message
 database       SIZE
+disk           ROOM
 `)
 	var st admin.Status
 	if err := json.Unmarshal([]byte(saidOf(t, "status", "--json", "--state", filepath.Join(filepath.Dir(config), "state"))), &st); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,6 +129,12 @@ func printStatus(w io.Writer, st admin.Status) error {
 	}
 	line("message log    %s%s, %s", formatSize(st.Log.Bytes), limit, plural(st.Log.Messages, "message"))
 	line("database       %s", formatSize(uint64(st.StoreBytes)))
+	if st.Disk.Bytes > 0 {
+		line("disk           %s of %s free", formatSize(uint64(max(st.Disk.FreeBytes, 0))), formatSize(uint64(st.Disk.Bytes)))
+	}
+	if !st.PricesOf.IsZero() {
+		line("prices         the newest of %s", st.PricesOf.UTC().Format(time.DateOnly))
+	}
 	_, err := w.Write(b.Bytes())
 	return err //nolint:wrapcheck // the caller says what failed
 }

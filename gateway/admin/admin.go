@@ -73,6 +73,7 @@ type Options struct {
 	Budgets   func() []Budget                                   // Name and Scope of those that hold for everybody at present
 	Linked    func() map[string]NamedAccount                    // by instance name; nil: there is none
 	StoreSize func() (int64, error)                             // bytes on disk
+	PricesOf  func() time.Time                                  // the day of the newest price in use, zero: none is; nil: none ever
 	Jobs      func(ctx context.Context) ([]schedule.Job, error) // in force, by their names
 	RunJob    func(ctx context.Context, j schedule.Job) error
 	// Context measures a session; nil is an answer: it is not watched. nil: none is.

@@ -15,6 +15,12 @@ type Recent struct {
 	Turns       int           `json:"turns"`
 	FailedTurns int           `json:"failed_turns"` // whoever asked was told so
 	Models      []RecentModel `json:"models"`       // those that were called
+	// LedgerErrors are rows of the ledger that could not be written at once; each is tried again.
+	LedgerErrors int `json:"ledger_errors"`
+	// Lost is how many accepted messages were found missing since the process started, the last of
+	// them at LostAt.
+	Lost   int       `json:"lost"`
+	LostAt time.Time `json:"lost_at,omitzero"`
 }
 
 // RecentModel is what became of the calls of one model, each attempt of them. What was
@@ -31,6 +37,10 @@ type RecentModel struct {
 // RecentOf is r as an operator reads it.
 func RecentOf(r ops.Recent) Recent {
 	all := Recent{Minutes: int(ops.RecentFor / time.Minute), Turns: r.Turns, FailedTurns: r.FailedTurns, Models: []RecentModel{}}
+	all.LedgerErrors, all.Lost = r.LedgerErrors, r.Lost
+	if r.Lost > 0 {
+		all.LostAt = r.LostAt.UTC()
+	}
 	for _, m := range r.Models {
 		one := RecentModel{Provider: m.Provider, Model: m.Model, Calls: m.Calls, Failed: m.Failed, LastError: string(m.LastError)}
 		if m.Failed > 0 {

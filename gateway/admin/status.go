@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/costs"
+	"parley/disks"
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/sessions"
@@ -56,6 +56,11 @@ type Status struct {
 	Dead       LogSize `json:"dead"` // their size
 	Log        LogSize `json:"log"`
 	StoreBytes int64   `json:"store_bytes"`
+	// Disk is that of the state folder.
+	Disk Disk `json:"disk"`
+	// PricesOf is the day of the newest price that models are reckoned by. None: every model has
+	// a price of its own, or none at all.
+	PricesOf time.Time `json:"prices_of,omitzero"`
 	// Sandbox is what programs run in that agents start; nil: they start none.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// MCP is the servers whose tools agents may have, without what those say of their tools.
@@ -135,13 +140,11 @@ type LogSize struct {
 	Messages uint64 `json:"messages"`
 }
 
-// Beyond these a gateway is not fine.
-const (
-	failedParts = 10 // of a hundred: of the turns of the last minutes
-	longWait    = 5 * time.Minute
-	fullParts   = 90 // of a hundred: of the log
-	usedParts   = 95 // of a budget, because a call must fit into what is left
-)
+// Disk is how much room there is.
+type Disk struct {
+	FreeBytes int64 `json:"free_bytes"`
+	Bytes     int64 `json:"bytes"` // 0: not known
+}
 
 func (s *Server) status(r *http.Request) (any, error) {
 	ctx := r.Context()
@@ -164,6 +167,12 @@ func (s *Server) status(r *http.Request) (any, error) {
 		st.Sandbox = s.o.Sandbox()
 	}
 	st.MCP = s.serversInBrief()
+	if s.o.PricesOf != nil {
+		st.PricesOf = s.o.PricesOf().UTC()
+	}
+	if space, err := disks.SpaceAt(s.o.StateDir); err == nil { // else a check says so
+		st.Disk = Disk{FreeBytes: space.Free, Bytes: space.Size}
+	}
 	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
 		return nil, err
 	}
@@ -284,87 +293,4 @@ func (s *Server) checkDeadLetters(ctx context.Context, st *Status) error {
 		st.GivenUp = st.GivenUp || l.Reason != "unreadable"
 	}
 	return nil
-}
-
-// assess says what is not fine. Dead letters that a stranger can cause are not among it.
-func (st *Status) assess() {
-	not := func(format string, a ...any) { st.Problems = append(st.Problems, fmt.Sprintf(format, a...)) }
-	for _, c := range st.Checks {
-		if !c.OK {
-			not("%s: %s", c.Name, c.Problem)
-		}
-	}
-	if !st.Ready && len(st.Problems) == 0 {
-		not("the gateway is not ready")
-	}
-	if r := st.Reload; r.Problem != "" {
-		not("the configuration was not reloaded %s ago, and the one of %s holds; with these mistakes the gateway would not start again: %s",
-			st.Now.Sub(r.At).Round(time.Second), r.Since.UTC().Format(time.RFC3339), firstLine(r.Problem))
-	} else if r.PricesWrong {
-		not("the changed list of prices was not taken; the log says why (prices not reloaded)")
-	}
-	for _, c := range st.Channels {
-		if !c.Up && !c.Elsewhere {
-			since := ""
-			if !c.Changed.IsZero() {
-				since = " for " + st.Now.Sub(c.Changed).Round(time.Second).String()
-			}
-			not("the channel %s is not connected%s; the log says why (channel=%s)", c.Name, since, c.Name)
-		}
-	}
-	for _, c := range st.Circuits {
-		again := "a call tries it now"
-		if !c.Probing {
-			again = "the next call tries it"
-			if wait := c.Until.Sub(st.Now); wait > 0 {
-				again = "a call tries it again in " + wait.Round(time.Second).String()
-			}
-		}
-		not("%s/%s is not called for %s, after %s in a row, the last with %s; %s; %s", c.Provider, c.Model,
-			st.Now.Sub(c.Since).Round(time.Second), plural(c.Failures, "failure"), c.Reason, again, remedy(RecentModel{Provider: c.Provider, LastError: c.Reason}))
-	}
-	for _, m := range st.Recent.Models {
-		if m.isFailing() {
-			not("%s/%s fails: %d of %s in the last %d minutes, the last with %s %s ago; %s", m.Provider, m.Model, m.Failed, plural(m.Calls, "call"),
-				st.Recent.Minutes, m.LastError, st.Now.Sub(m.LastErrorAt).Round(time.Second), remedy(m))
-		}
-	}
-	if r := st.Recent; r.FailedTurns*100 > r.Turns*failedParts {
-		not("%d of %s in the last %d minutes failed, and people were told so; the log says why (turn ended early)", r.FailedTurns, plural(r.Turns, "turn"), r.Minutes)
-	}
-	if b := st.Sandbox; b != nil && !b.Usable {
-		not("programs cannot be walled in on this machine, so no agent has the tools that run some (%s): %s", strings.Join(b.Tools, ", "), strings.Join(b.Reasons, "; "))
-	}
-	st.assessServers(not)
-	if st.GivenUp {
-		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",
-			givenUpPhrase(st.DeadLetters), st.Now.Sub(st.DeadSince).Round(time.Second))
-	}
-	if w := st.Work; w.Waiting > 0 && st.Now.Sub(w.WaitsSince) > longWait {
-		not("a conversation waits for %s", st.Now.Sub(w.WaitsSince).Round(time.Second))
-	}
-	if o := st.Outbox; o.Pending > 0 && st.Now.Sub(o.PendingSince) > longWait {
-		not("an answer waits for %s to be sent", st.Now.Sub(o.PendingSince).Round(time.Second))
-	}
-	if l := st.Log; l.MaxBytes > 0 && l.Bytes >= uint64(l.MaxBytes)/100*fullParts {
-		not("the message log is nearly full: when it is, nothing new is accepted (broker.max_bytes)")
-	}
-	if l := st.Dead; l.MaxBytes > 0 && l.Bytes >= uint64(l.MaxBytes)/100*usedParts {
-		not("the dead letters are nearly full: when they are, a message that cannot be answered holds up its conversation (parley dead-letters ls)")
-	}
-	for _, b := range st.Spend.Budgets {
-		if b.Limit > 0 && b.Spent >= b.Limit/100*usedParts {
-			not("the budget %s is used up or nearly: %s of %s", b.Name, b.Spent, b.Limit)
-		}
-	}
-	st.Fine = len(st.Problems) == 0
-}
-
-// firstLine returns the first line of a text, and how many more there are.
-func firstLine(text string) string {
-	first, rest, more := strings.Cut(text, "\n")
-	if more {
-		first += fmt.Sprintf(" (and %s)", plural(strings.Count(rest, "\n")+1, "more line"))
-	}
-	return first
 }

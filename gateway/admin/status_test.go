@@ -19,7 +19,7 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		return Status{
 			Now: now, Ready: true, Checks: []Check{{Name: "store", OK: true}}, Channels: []ChannelStatus{{Name: "tg", Up: true}},
 			Work: Work{Running: 3, Waiting: 2, WaitsSince: now.Add(-time.Minute)}, Outbox: Outbox{Pending: 9, PendingSince: now.Add(-time.Minute), Ambiguous: 1},
-			DeadLetters: 5, DeadSince: now.Add(-time.Hour), Log: LogSize{Bytes: 1 << 29, MaxBytes: 1 << 30}, Spend: Spend{Budgets: []Budget{{Name: "day", Limit: USD(costs.USD)}}},
+			DeadLetters: 5, DeadSince: now.Add(-time.Hour), Disk: Disk{FreeBytes: 1 << 31, Bytes: 1 << 40}, PricesOf: now.Add(-time.Hour), Log: LogSize{Bytes: 1 << 29, MaxBytes: 1 << 30}, Spend: Spend{Budgets: []Budget{{Name: "day", Limit: USD(costs.USD)}}},
 			Recent: Recent{Minutes: 10, Turns: 20, FailedTurns: 2, Models: []RecentModel{
 				{Provider: "p", Model: "m", Calls: 4, Failed: 2, LastError: "overloaded", LastErrorAt: now.Add(-time.Second)}, {Provider: "q", Model: "n", Calls: 1},
 			}},
@@ -64,7 +64,21 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"2 tools of the MCP server m not offered before you consent (a, b): parley mcp ls m": func(s *Status) {
 			s.MCP = []mcp.Status{{Name: "m", State: mcp.Up, Tools: []mcp.ToolStatus{{Tool: "a", State: mcp.New}, {Tool: "o", State: mcp.Offered}, {Tool: "b", State: mcp.New}}}}
 		},
-		"the budget day is used": func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
+		"the disk of /srv/parley is nearly full, 512 MiB are free": func(s *Status) {
+			s.StateDir, s.Disk = "/srv/parley", Disk{FreeBytes: 1 << 29, Bytes: 1 << 40}
+		},
+		"1 message that had been accepted is missing from the message log, as found 1m0s ago; the log": func(s *Status) {
+			s.Recent.Lost, s.Recent.LostAt = 1, now.Add(-time.Minute)
+		},
+		"2 rows of the ledger could not be written at once": func(s *Status) { s.Recent.LedgerErrors = 2 },
+		"the newest price of models is of 2025-01-01, and costs": func(s *Status) {
+			s.PricesOf = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+		},
+		"the configuration was not reloaded 1m0s ago, and the one of ": func(s *Status) {
+			s.Reload = ReloadStatus{At: now.Add(-time.Minute), Problem: "x"}
+		},
+		"the changed list of prices was not taken; ": func(s *Status) { s.Reload.PricesWrong = true },
+		"the budget day is used":                     func(s *Status) { s.Spend.Budgets[0].Spent = USD(costs.USD) },
 	} {
 		st := fine()
 		change(&st)

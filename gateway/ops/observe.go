@@ -54,7 +54,10 @@ func (m *Metrics) CountDeadLetter(channel, reason string) {
 }
 
 // CountLost counts accepted messages that are gone.
-func (m *Metrics) CountLost(n int) { m.lost.Add(float64(n)) }
+func (m *Metrics) CountLost(n int) {
+	m.lost.Add(float64(n))
+	m.recent.recordLost(n)
+}
 
 // SetConnected reports whether a channel is connected.
 func (m *Metrics) SetConnected(channel string, up bool) {
@@ -200,7 +203,10 @@ func (m *Metrics) SetPricesDate(newest time.Time) {
 }
 
 // LedgerWriteFailed counts a booking that has to be repeated.
-func (m *Metrics) LedgerWriteFailed() { m.ledgerErrors.Inc() }
+func (m *Metrics) LedgerWriteFailed() {
+	m.ledgerErrors.Inc()
+	m.recent.recordLedgerError()
+}
 
 // errorType folds the kinds that have no label value of their own.
 func errorType(k llm.Kind) llm.Kind {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -66,11 +65,11 @@ type Server struct {
 
 	Metrics *Metrics
 	Checks  []Check
-	// Networks says of each bot account "ok" or what is wrong, for readiness to show
-	// beside the checks; nil: nothing. Set it before Run.
-	Networks func() map[string]string
-	Logger   *slog.Logger
-	Redact   func(string) string // takes secrets out of what checks say; nil: nothing is
+	// Notes says of each part of the work "ok" or what people notice, for readiness to show
+	// beside the checks, as it does not depend on them; nil: nothing. Set it before Run.
+	Notes  func() map[string]string
+	Logger *slog.Logger
+	Redact func(string) string // takes secrets out of what checks say; nil: nothing is
 }
 
 // New binds the address, so that a wrong or taken one is said before anything
@@ -133,12 +132,14 @@ func (s *Server) redact(text string) string {
 	return s.Redact(text)
 }
 
-// readyz is 200 when this process is ready. Its body also says which bot accounts would
-// not read a message, which does not make the process unready.
+// readyz is 200 when this process is ready. Its body also has the notes, which do not make the
+// process unready.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ready, report := s.Report(r.Context())
-	if s.Networks != nil {
-		maps.Copy(report, s.Networks())
+	if s.Notes != nil {
+		for part, note := range s.Notes() {
+			report[part] = s.redact(note)
+		}
 	}
 	status := http.StatusOK
 	if !ready {

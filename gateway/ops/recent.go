@@ -21,6 +21,12 @@ type Recent struct {
 	Turns       int
 	FailedTurns int           // whoever asked was told that it went wrong
 	Models      []ModelRecent // those that were called, by their names
+	// LedgerErrors are rows of the ledger that could not be written at once.
+	LedgerErrors int
+	// Lost is how many accepted messages this process found missing since it started, the last
+	// of them at LostAt.
+	Lost   int
+	LostAt time.Time
 }
 
 // ModelRecent is what became of the calls of one model. A call that parley gave up
@@ -38,12 +44,15 @@ type ModelRecent struct {
 type recorder struct {
 	mu      sync.Mutex // guards the rest
 	minutes [recentMinutes]minute
+	lost    int // since the start
+	lostAt  time.Time
 }
 
 type minute struct {
 	began  time.Time
 	turns  int
 	failed int
+	ledger int
 	models map[ModelName]ModelRecent
 }
 
@@ -67,6 +76,21 @@ func (r *recorder) recordTurn(failed bool) {
 	}
 }
 
+func (r *recorder) recordLedgerError() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.currentMinute(time.Now()).ledger++
+}
+
+func (r *recorder) recordLost(n int) {
+	if n <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost, r.lostAt = r.lost+n, time.Now()
+}
+
 func (r *recorder) recordCall(n ModelName, err *llm.Error) {
 	if err != nil && err.Kind == llm.Canceled {
 		return
@@ -88,6 +112,7 @@ func (r *recorder) recordCall(n ModelName, err *llm.Error) {
 func (r *recorder) sum() (all Recent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	all.Lost, all.LostAt = r.lost, r.lostAt
 	oldest := time.Now().Truncate(time.Minute).Add(-RecentFor)
 	models := map[ModelName]ModelRecent{}
 	for _, m := range r.minutes {
@@ -96,6 +121,7 @@ func (r *recorder) sum() (all Recent) {
 		}
 		all.Turns += m.turns
 		all.FailedTurns += m.failed
+		all.LedgerErrors += m.ledger
 		for n, c := range m.models {
 			sum := models[n]
 			sum.ModelName = n

@@ -61,6 +61,15 @@ func TestRecent(t *testing.T) {
 			{ModelName: ops.ModelName{Provider: "p", Model: "unknown"}, Calls: 1},
 		}})
 	})
+	bubble("counts rows of the ledger that failed lately, and remembers what was lost", func(t *testing.T, m *ops.Metrics) {
+		m.LedgerWriteFailed()
+		m.CountLost(0)
+		same(t, m, ops.Recent{LedgerErrors: 1})
+		m.CountLost(2)
+		lost := time.Now()
+		time.Sleep(2 * ops.RecentFor)
+		same(t, m, ops.Recent{Lost: 2, LostAt: lost})
+	})
 	bubble("forgets what is longer ago, also when nothing comes after it", func(t *testing.T, m *ops.Metrics) {
 		ended(m, transcript.Failed, false)
 		called(m, known, &llm.Error{Kind: llm.Server})

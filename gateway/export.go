@@ -6,16 +6,27 @@ import (
 	"fmt"
 	"time"
 
-	"parley/broker"
 	"parley/costs"
+	"parley/disks"
 	"parley/gateway/ops"
+	"parley/gateway/settings"
+	"parley/gateway/worker"
 	"parley/sessions"
 )
 
 // registerExports registers what is read from the store and the log at a scrape.
-func (g *Gateway) registerExports(store sessions.Store, b *broker.Broker, checks []ops.Check) error {
+func (g *Gateway) registerExports(opened resources, w *worker.Worker, checks []ops.Check) error {
+	store := opened.store
 	shared := ops.NewShared(g.metrics, g.present().sets)
-	shared.Store, shared.Log, shared.Checks, shared.Now = store, b, checks, g.o.Now
+	shared.Store, shared.Log, shared.Checks, shared.Now = store, opened.log, checks, g.o.Now
+	shared.Process = ops.Process{
+		Ready:    func(ctx context.Context) bool { ready, _ := g.ops.Report(ctx); return ready },
+		Database: opened.size,
+		Disk:     func() (disks.Space, error) { return disks.SpaceAt(g.cfg.StateDir) },
+	}
+	if g.cfg.HasRole(settings.RoleWorker) {
+		shared.Process.Slots = w.Slots
+	}
 	shared.Budgets = func() []ops.Budget { return g.meteredBudgets(store) }
 	g.money = ops.NewCosts(store, g.present().sets)
 	g.money.Mine = g.exports.Load
@@ -32,9 +43,8 @@ func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
 		return ops.Budget{
 			Scope: scope, Name: name, Window: window, Limit: of.Limit,
 			Raised: func(ctx context.Context, at time.Time) (costs.Amount, error) { return g.raised(ctx, of, at) },
-			Spent: func(ctx context.Context, at time.Time) (costs.Amount, error) {
-				settled, _, err := store.Spent(ctx, of, at)
-				return settled, err
+			Spent: func(ctx context.Context, at time.Time) (settled, held costs.Amount, err error) {
+				return store.Spent(ctx, of, at)
 			},
 		}
 	}

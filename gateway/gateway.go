@@ -207,9 +207,6 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
-	if err := g.registerExports(store, b, checks); err != nil {
-		return err
-	}
 	g.opened = opened
 	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
@@ -231,6 +228,9 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Command: g.cfg.Channels.Command,
 	})
 	if err != nil {
+		return err
+	}
+	if err := g.registerExports(opened, w, checks); err != nil {
 		return err
 	}
 	in := &intake.Intake{

@@ -247,9 +247,9 @@ func TestEveryAlertPointsToWhatToDo(t *testing.T) {
 			continue
 		}
 		alerts++
-		where, section, _ := strings.Cut(r.Annotations["runbook"], "#")
-		if where != page || !sections[section] {
-			t.Errorf("%s points to %q", r.Alert, r.Annotations["runbook"])
+		where, section, _ := strings.Cut(r.Annotations["runbook_url"], "#")
+		if where != "https://parley.example.org/"+page || !sections[section] {
+			t.Errorf("%s points to %q", r.Alert, r.Annotations["runbook_url"])
 		}
 		if !strings.Contains(string(text), "*"+r.Alert+":") {
 			t.Errorf("the page does not name %s", r.Alert)
@@ -258,7 +258,7 @@ func TestEveryAlertPointsToWhatToDo(t *testing.T) {
 			t.Errorf("%s says too little", r.Alert)
 		}
 	}
-	if records != 7 || alerts != 15 {
+	if records != 7 || alerts != 25 {
 		t.Errorf("%d recording rules and %d alerts", records, alerts)
 	}
 }

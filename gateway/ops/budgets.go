@@ -20,8 +20,8 @@ type Budget struct {
 	Limit  costs.Amount // 0: none was configured
 	// Raised returns by how much it is higher for a while; nil: it never is.
 	Raised func(ctx context.Context, at time.Time) (costs.Amount, error)
-	// Spent returns what was settled in the window of at.
-	Spent func(ctx context.Context, at time.Time) (costs.Amount, error)
+	// Spent returns what was settled in the window of at, and what is held there.
+	Spent func(ctx context.Context, at time.Time) (settled, held costs.Amount, err error)
 }
 
 func (s *Shared) collectBudgets(ctx context.Context, now time.Time) (ms []prometheus.Metric) {
@@ -32,12 +32,13 @@ func (s *Shared) collectBudgets(ctx context.Context, now time.Time) (ms []promet
 		if b.Limit > 0 {
 			ms = append(ms, s.collectLimit(ctx, now, b)...)
 		}
-		spent, err := b.Spent(ctx, now)
+		spent, held, err := b.Spent(ctx, now)
 		if err != nil {
-			ms = append(ms, missingMetrics(err, s.descs.spent)...)
+			ms = append(ms, missingMetrics(err, s.descs.spent, s.descs.held)...)
 			continue
 		}
-		ms = append(ms, constGauge(s.descs.spent, spent.Dollars(), b.Scope, b.Name, b.Window))
+		ms = append(ms, constGauge(s.descs.spent, spent.Dollars(), b.Scope, b.Name, b.Window),
+			constGauge(s.descs.held, held.Dollars(), b.Scope, b.Name, b.Window))
 	}
 	return ms
 }

@@ -272,7 +272,7 @@ func TestLintFindsNothing(t *testing.T) {
 type quietLog struct{}
 
 func (quietLog) Stats(context.Context) (broker.Stats, error) {
-	return broker.Stats{Stream: "INBOUND", Consumer: "dispatch"}, nil
+	return broker.Stats{Stream: "INBOUND", Consumer: "dispatch", Bytes: 700, MaxBytes: 1000}, nil
 }
 func (quietLog) Waiting(context.Context, string, uint64) (int, error) { return 0, nil }
 func (quietLog) NextAtLeast(context.Context, string, uint64, uint64) (broker.Envelope, error) {

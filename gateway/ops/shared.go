@@ -18,6 +18,12 @@ import (
 	"parley/sessions"
 )
 
+// Store is the part of the store that is looked at.
+type Store interface {
+	sessions.Survey
+	Backlog(ctx context.Context) (sessions.Backlog, error)
+}
+
 // Log is the part of the message log that is looked at.
 type Log interface {
 	Stats(ctx context.Context) (broker.Stats, error)
@@ -40,11 +46,12 @@ const DefaultRead = 5 * time.Second
 // deployment sees alike: aggregate with max, never sum. It is read at a scrape,
 // at most once in a while; what cannot be read is missing from the scrape.
 type Shared struct {
-	Store   sessions.Survey
+	Store   Store
 	Log     Log
 	Checks  []Check         // by name: dependency_up
 	Budgets func() []Budget // as they are configured at present; nil: there are none
 	Now     func() time.Time
+	Process Process
 	// Every is how long a reading is good for. 0: DefaultRead.
 	Every time.Duration
 
@@ -59,9 +66,13 @@ type Shared struct {
 }
 
 type sharedDescs struct {
-	queued, active, rank, pending, unconfirmed, redeliveries, dependency, limit, spent *prometheus.Desc
+	queued, active, rank, pending, unconfirmed, redeliveries, dependency, limit, spent, held *prometheus.Desc
 
 	dead, deadBytes, deadLimit, deadDropped, signalDrops *prometheus.Desc
+
+	logBytes, logLimit, answers, ambiguous, oldestAnswer, oldestMessage *prometheus.Desc
+
+	ready, slots, busySlots, database, diskFree, diskSize *prometheus.Desc // of the process, and its machine
 }
 
 // NewShared is for the channels of s. The answers of providers are m's.
@@ -86,6 +97,20 @@ func NewShared(m *Metrics, s LabelSets) *Shared {
 			limit:        desc("budget_limit_usd", "Budget as configured, with what approvers have raised it by (absent when none).", "scope", "name", "window"),
 			spent:        desc("budget_spent_usd", "Spend in the window, from the ledger; aggregate with max.", "scope", "name", "window"),
 			dependency:   desc("dependency_up", "Last check succeeded.", "dependency"),
+
+			held:          desc("budget_held_usd", "Money set aside in the window for calls that run, and for calls of which nobody knows whether they were made; aggregate with max.", "scope", "name", "window"),
+			logBytes:      desc("message_log_bytes", "Size of the message log; aggregate with max."),
+			logLimit:      desc("message_log_limit_bytes", "Room for the message log, when it is full nothing is accepted; absent when it has no limit."),
+			answers:       desc("outbox_answers", "Answers that are not sent to their end; aggregate with max."),
+			ambiguous:     desc("outbox_ambiguous_messages", "Messages of those that may have arrived already; aggregate with max."),
+			oldestAnswer:  desc("outbox_oldest_seconds", "How long the first of those answers waits, 0 when none does; aggregate with max."),
+			oldestMessage: desc("queue_oldest_seconds", "How long the conversation that has waited longest waits for a turn, 0 when none does; aggregate with max."),
+			ready:         desc("ready", "1 if this process accepts messages."),
+			slots:         desc("turn_slots", "Turns that this process may run at once."),
+			busySlots:     desc("turn_slots_busy", "Those of them that are taken."),
+			database:      desc("database_bytes", "Size of the database on the disk of this process, 0 where it is elsewhere."),
+			diskFree:      desc("state_disk_free_bytes", "Free bytes on the disk of the state folder."),
+			diskSize:      desc("state_disk_size_bytes", "Size of the disk of the state folder."),
 		},
 	}
 }
@@ -93,7 +118,10 @@ func NewShared(m *Metrics, s LabelSets) *Shared {
 // Describe is part of prometheus.Collector.
 func (s *Shared) Describe(ch chan<- *prometheus.Desc) {
 	d := s.descs
-	for _, d := range []*prometheus.Desc{d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent, d.dead, d.deadBytes, d.deadLimit, d.deadDropped, d.signalDrops} {
+	for _, d := range []*prometheus.Desc{
+		d.queued, d.active, d.rank, d.pending, d.unconfirmed, d.redeliveries, d.dependency, d.limit, d.spent, d.held, d.dead, d.deadBytes, d.deadLimit, d.deadDropped, d.signalDrops,
+		d.logBytes, d.logLimit, d.answers, d.ambiguous, d.oldestAnswer, d.oldestMessage, d.ready, d.slots, d.busySlots, d.database, d.diskFree, d.diskSize,
+	} {
 		ch <- d
 	}
 }
@@ -132,7 +160,7 @@ func (s *Shared) cachedMetrics(now time.Time) []prometheus.Metric {
 	if s.last == nil || now.Before(s.read) || now.Sub(s.read) >= every {
 		ctx, cancel := context.WithTimeout(context.Background(), readMost)
 		defer cancel()
-		s.last = slices.Concat(s.collectDependencies(ctx), s.collectRanking(ctx, now), s.collectActivity(ctx, now), s.collectQueues(ctx), s.collectConsumer(ctx))
+		s.last = slices.Concat(s.collectDependencies(ctx), s.collectRanking(ctx, now), s.collectActivity(ctx, now), s.collectQueues(ctx), s.collectBacklog(ctx, now), s.collectConsumer(ctx), s.collectProcess(ctx))
 		s.read = now
 	}
 	return s.last
@@ -247,9 +275,13 @@ func (s *Shared) collectConsumer(ctx context.Context) []prometheus.Metric {
 		prometheus.MustNewConstMetric(d.signalDrops, prometheus.CounterValue, float64(st.SignalDrops)),
 	}
 	if err != nil {
-		return append(missingMetrics(err, d.pending, d.unconfirmed, d.dead, d.deadBytes, d.deadLimit), counters...)
+		return append(missingMetrics(err, d.pending, d.unconfirmed, d.dead, d.deadBytes, d.deadLimit, d.logBytes), counters...)
+	}
+	if st.MaxBytes > 0 {
+		counters = append(counters, constGauge(d.logLimit, float64(st.MaxBytes)))
 	}
 	return append(counters,
+		constGauge(d.logBytes, float64(st.Bytes)),
 		constGauge(d.pending, float64(st.Pending), st.Stream, st.Consumer),
 		constGauge(d.unconfirmed, float64(st.AckPending), st.Stream, st.Consumer),
 		constGauge(d.dead, float64(st.DeadLetters)),

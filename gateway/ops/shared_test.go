@@ -14,6 +14,7 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/costs"
+	"parley/disks"
 	"parley/gateway/ops"
 	"parley/llm"
 	"parley/sessionkeys"
@@ -28,6 +29,7 @@ type fixture struct {
 
 type houseState struct {
 	err     error
+	backlog sessions.Backlog
 	reads   int
 	dearest []costs.Amount
 	active  []sessions.Activity
@@ -57,6 +59,11 @@ func (h fixture) Active(_ context.Context, since time.Time) ([]sessions.Activity
 	return s.active, s.err
 }
 
+func (h fixture) Backlog(context.Context) (sessions.Backlog, error) {
+	s := h.state()
+	return s.backlog, s.err
+}
+
 func (h fixture) Queues(context.Context, int) ([]sessions.Queue, int, error) {
 	s := h.state()
 	return s.queues, len(s.queues), s.err
@@ -79,7 +86,11 @@ func register(t testing.TB, m *ops.Metrics, l *ledger, h fixture, s ops.LabelSet
 	}
 	fine := func(context.Context) error { return nil }
 	shared.Checks = []ops.Check{{Metric: "nats", Test: fine}, {Metric: "store", Test: fine}}
-	spent := func(context.Context, time.Time) (costs.Amount, error) { return 3e12, nil }
+	shared.Process = ops.Process{
+		Ready: func(context.Context) bool { return true }, Slots: func() (int, int) { return 3, 8 },
+		Database: func() (int64, error) { return 4096, nil }, Disk: func() (disks.Space, error) { return disks.Space{Free: 5, Size: 50}, nil },
+	}
+	spent := func(context.Context, time.Time) (settled, held costs.Amount, err error) { return 3e12, 1e12, nil }
 	var budgets []ops.Budget
 	for _, w := range []string{"day", "month"} {
 		budgets = append(budgets, ops.Budget{Scope: "global", Name: ops.BudgetAll, Window: w, Limit: 4e12, Spent: spent})
@@ -252,12 +263,14 @@ func TestABudgetIsShownBesideWhatWasSpent(t *testing.T) {
 	s.Now = func() time.Time { return now }
 	var asked time.Time
 	budgets := []ops.Budget{
-		{Scope: "global", Name: ops.BudgetAll, Window: "day", Limit: 2e12, Spent: func(_ context.Context, at time.Time) (costs.Amount, error) {
+		{Scope: "global", Name: ops.BudgetAll, Window: "day", Limit: 2e12, Spent: func(_ context.Context, at time.Time) (settled, held costs.Amount, err error) {
 			asked = at
-			return 1e12, nil
+			return 1e12, 25e10, nil
 		}},
-		{Scope: "channel", Name: "slack", Window: "month", Spent: func(context.Context, time.Time) (costs.Amount, error) { return 5, nil }},
-		{Scope: "channel", Name: "signal", Window: "day", Limit: 3e12, Spent: func(context.Context, time.Time) (costs.Amount, error) { return 0, errors.New("away") }},
+		{Scope: "channel", Name: "slack", Window: "month", Spent: func(context.Context, time.Time) (settled, held costs.Amount, err error) { return 5, 0, nil }},
+		{Scope: "channel", Name: "signal", Window: "day", Limit: 3e12, Spent: func(context.Context, time.Time) (settled, held costs.Amount, err error) {
+			return 0, 0, errors.New("away")
+		}},
 	}
 	s.Budgets = func() []ops.Budget { return budgets }
 	if got := values(t, m, "budget_limit_usd"); len(got) != 2 || got["all global day"] != 2 || got["signal channel day"] != 3 {
@@ -266,7 +279,46 @@ func TestABudgetIsShownBesideWhatWasSpent(t *testing.T) {
 	if got := values(t, m, "budget_spent_usd"); len(got) != 2 || got["all global day"] != 1 || got["slack channel month"] != 5e-12 {
 		t.Errorf("spent %v", got)
 	}
+	if got := values(t, m, "budget_held_usd"); len(got) != 2 || got["all global day"] != 0.25 || got["slack channel month"] != 0 {
+		t.Errorf("held %v", got)
+	}
 	if !asked.Equal(now) {
 		t.Errorf("asked for %s", asked)
+	}
+}
+
+// What is owed, how full everything is, and whether this process works.
+func TestTheBacklogAndTheRoomAreReadAtAScrape(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	h := fixture{houseState: &houseState{backlog: sessions.Backlog{
+		Running: 1, Waiting: 2, WaitsSince: now.Add(-7 * time.Minute), Pending: 3, PendingSince: now.Add(-90 * time.Second), Ambiguous: 1,
+	}}}
+	m := ops.NewMetrics(sets())
+	s := register(t, m, &ledger{}, h, sets())
+	s.Now = func() time.Time { return now }
+	for name, want := range map[string]float64{
+		"outbox_answers": 3, "outbox_ambiguous_messages": 1, "outbox_oldest_seconds": 90, "queue_oldest_seconds": 420, "message_log_bytes": 700, "message_log_limit_bytes": 1000,
+		"ready": 1, "turn_slots": 8, "turn_slots_busy": 3, "database_bytes": 4096, "state_disk_free_bytes": 5, "state_disk_size_bytes": 50,
+	} {
+		if got := values(t, m, name); len(got) != 1 || got[""] != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	h.backlog = sessions.Backlog{}
+	s.Process.Ready = func(context.Context) bool { return false }
+	now = now.Add(ops.DefaultRead)
+	for _, name := range []string{"outbox_oldest_seconds", "queue_oldest_seconds", "ready"} {
+		if got := values(t, m, name); len(got) != 1 || got[""] != 0 {
+			t.Errorf("with nothing owed, by a process that is not ready, %s is %v", name, got)
+		}
+	}
+	h.err = errors.New("away")
+	s.Process.Disk = func() (disks.Space, error) { return disks.Space{}, errors.New("away") }
+	now = now.Add(ops.DefaultRead)
+	for _, name := range []string{"outbox_answers", "queue_oldest_seconds", "state_disk_free_bytes"} {
+		if got := values(t, m, name); len(got) != 0 {
+			t.Errorf("%s cannot be read and is %v", name, got)
+		}
 	}
 }

@@ -56,6 +56,13 @@ func (s *slots) tryAcquire() bool {
 	return true
 }
 
+// count returns how many are taken, and how many there are.
+func (s *slots) count() (busy, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size - s.free, s.size
+}
+
 // hasFree reports whether a slot is free.
 func (s *slots) hasFree() bool {
 	s.mu.Lock()

@@ -167,3 +167,7 @@ func New(o Options) (*Worker, error) {
 	w.slots = newSlots(o.Config.Turns, o.Config.PersonTurns, w.hasBacklog)
 	return w, nil
 }
+
+// Slots returns how many places for turns are taken, and how many there are. It may be called
+// concurrently.
+func (w *Worker) Slots() (busy, size int) { return w.slots.count() }

@@ -113,3 +113,17 @@ func (b *inboundLog) Prune(ctx context.Context, before time.Time, read func(toke
 	}
 	return pruned, nil
 }
+
+// Envelopes calls yield with what came into the mailboxes since, oldest first, until yield says
+// false. What is no envelope is left out. In a cluster the newest may be missing.
+func (b *inboundLog) Envelopes(ctx context.Context, since time.Time, yield func(Envelope) bool) error {
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, FilterSubject: subjectsInbound}
+	return b.readStream(ctx, "read what came in", streamInbound, cfg, func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+		e, err := decodeEnvelope(m.Subject(), m.Data())
+		if err != nil {
+			return true
+		}
+		e.Seq, e.At = meta.Sequence.Stream, meta.Timestamp
+		return yield(e)
+	})
+}

@@ -33,6 +33,7 @@ import (
 	"parley/gateway/attachments"
 	"parley/gateway/delivery"
 	"parley/gateway/documents"
+	"parley/gateway/fates"
 	"parley/gateway/intake"
 	"parley/gateway/messages"
 	"parley/gateway/ops"
@@ -108,6 +109,7 @@ type Gateway struct {
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
+	passed        *fates.Book       // as opened: the messages of which no turn is made
 	questions     *approvals.Desk   // as opened
 	servers       *servers          // as opened; nil: there are no MCP servers
 	leases        map[string]string // of the bot accounts, by instance
@@ -233,7 +235,9 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err := g.registerExports(opened, w, checks); err != nil {
 		return err
 	}
+	g.passed = g.newBook(opened)
 	in := &intake.Intake{
+		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
 		Log: b, Store: store, People: g.people, Questions: g.questions, Observer: g.metrics, Logger: log, Now: g.o.Now,
 	}

@@ -72,6 +72,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)
+		part(watching, &watchers, "messages that are passed over", g.passed.Run)
 	}
 	if g.cfg.HasRole(settings.RoleWorker) {
 		if g.servers != nil { // to the end, for the turns that end

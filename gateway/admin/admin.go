@@ -22,6 +22,7 @@ import (
 	"parley/broker"
 	"parley/costs"
 	"parley/gateway/approvals"
+	"parley/gateway/fates"
 	"parley/gateway/listeners"
 	"parley/gateway/people"
 	"parley/gateway/schedule"
@@ -76,6 +77,8 @@ type Options struct {
 	PricesOf  func() time.Time                                  // the day of the newest price in use, zero: none is; nil: none ever
 	Jobs      func(ctx context.Context) ([]schedule.Job, error) // in force, by their names
 	RunJob    func(ctx context.Context, j schedule.Job) error
+	// Why says what became of the messages that fit a question.
+	Why func(ctx context.Context, q fates.Query) ([]fates.Fate, error)
 	// Context measures a session; nil is an answer: it is not watched. nil: none is.
 	Context func(ctx context.Context, s sessions.Session) (*Context, error)
 	Redact  func(string) string // takes secrets out of a text; nil: none are

@@ -51,6 +51,12 @@ type People interface {
 	Ask(ctx context.Context, channel string, s channels.Sender) (code string, until time.Time, err error)
 }
 
+// PassedOver remembers messages of which no turn is made: for a reason of outcomes or, of a command
+// that is answered at once, as outcomes.Answered; and why, in words. It must not block.
+type PassedOver interface {
+	Note(m channels.Message, reason, why string)
+}
+
 // Observer counts. Calls must not block.
 type Observer interface {
 	CountReceived(channel string, dm bool)
@@ -96,9 +102,11 @@ type Intake struct {
 	// Questions are those that approvers may decide about from another chat; nil: they decide in
 	// the chat where they were asked.
 	Questions *approvals.Desk
-	Observer  Observer
-	Logger    *slog.Logger
-	Now       func() time.Time
+	// Passed remembers the messages of which no turn is made; nil: nobody does.
+	Passed   PassedOver
+	Observer Observer
+	Logger   *slog.Logger
+	Now      func() time.Time
 
 	pieces    pieces
 	limiter   limiter

@@ -10,6 +10,7 @@ import (
 	"parley/channels"
 	"parley/faultpoint"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
 	"parley/gateway/signals"
 	"parley/sessions"
 )
@@ -21,6 +22,7 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 	case !e.isCommand() || e.command.Kind() == messages.Queued:
 		return pass, nil
 	case e.command.Kind() == messages.Control:
+		i.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
 		return stop, i.requestStop(ctx, e)
 	}
 	text, err := i.Commands.Answer(ctx, messages.Caller{
@@ -30,6 +32,7 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 	if err != nil {
 		return stop, fmt.Errorf("answer %s: %w", e.command, err)
 	}
+	i.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
 	return stop, i.answer(ctx, e.Message, text)
 }
 

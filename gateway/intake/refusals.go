@@ -55,6 +55,7 @@ func (r *refusals) record(k string, now time.Time) (unsaid int, log bool) {
 // for the operator. The log says so of refused people, of each once in a while.
 func (i *Intake) passOver(m channels.Message, reason, why string) {
 	i.Observer.CountIgnored(m.Channel, reason)
+	i.remember(m, reason, why)
 	about := []any{
 		"channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "name", truncate(m.Sender.Name, maxLogged),
 		"chat", truncate(m.Address.Peer, maxLogged), "message", truncate(m.MessageID, maxLogged), "reason", why,
@@ -73,6 +74,13 @@ func (i *Intake) passOver(m channels.Message, reason, why string) {
 		i.Logger.Info("message in a closed chat ignored", about...)
 	default:
 		i.Logger.Debug("message passed over", about...)
+	}
+}
+
+// remember has it remembered that no turn is made of m.
+func (i *Intake) remember(m channels.Message, reason, why string) {
+	if i.Passed != nil {
+		i.Passed.Note(m, reason, why)
 	}
 }
 

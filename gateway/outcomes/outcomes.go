@@ -20,6 +20,10 @@ const (
 	NoRoom       = "no_room" // among the dead letters
 )
 
+// Answered is what became of a command that was answered at once, without a turn. It is no reason to
+// ignore a message.
+const Answered = "answered"
+
 // Turn is a turn that ended.
 type Turn struct {
 	Turn    string

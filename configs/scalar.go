@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -46,9 +45,9 @@ func (d *decoder) setScalar(v reflect.Value, n *yaml.Node, path string, e expans
 	case v.Type() == secretType:
 		d.setLiteralSecret(v, n, path, e)
 	case v.Type() == durationType:
-		t, err := time.ParseDuration(e.text)
+		t, err := parseDuration(e.text)
 		if err != nil {
-			d.addMistakeAt(n, path, e.display()+" is not a duration such as 90s, 10m or 1h30m")
+			d.addMistakeAt(n, path, e.display()+" is not a duration such as 90s, 10m, 1h30m or 7d")
 			return
 		}
 		v.SetInt(int64(t))
@@ -65,9 +64,9 @@ func (d *decoder) setScalar(v reflect.Value, n *yaml.Node, path string, e expans
 			d.addMistakeAt(n, path, e.display()+" is neither true nor false")
 		}
 	case v.CanInt():
-		i, err := strconv.ParseInt(strings.ReplaceAll(e.text, "_", ""), 10, v.Type().Bits())
+		i, err := parseWhole(e.text, isSize(path), v.Type().Bits())
 		if err != nil {
-			d.addMistakeAt(n, path, e.display()+" is not a whole number")
+			d.addMistakeAt(n, path, e.display()+" is "+err.Error())
 			return
 		}
 		v.SetInt(i)

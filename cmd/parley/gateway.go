@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 
@@ -38,26 +37,8 @@ sets NOTIFY_SOCKET, as systemd does, is told when it is ready, stopping and aliv
 	})
 }
 
-func checkCommand(p program) *cobra.Command {
-	return gatewayCommand(p, &cobra.Command{
-		Use:   "check-config",
-		Short: "Say every mistake in a configuration, without starting anything",
-		Long: `check-config reads a configuration as run does, and says every mistake at once,
-each as file:line:column. Nothing is started and no network is asked. Status 78
-is a mistake. What is allowed, and perhaps not meant, is a warning on standard error.
-MCP servers are named, with the tools that agents may have of them.`,
-	}, func(_ context.Context, b built) error {
-		if err := printServers(p.out, b.gateway.MCPServers()); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(p.out, "%s: ok\n", b.file)
-		return err //nolint:wrapcheck // the caller says what failed
-	})
-}
-
 // built is the gateway of a configuration.
 type built struct {
-	file    string
 	gateway *gateway.Gateway
 	log     *slog.Logger
 }
@@ -67,34 +48,51 @@ type built struct {
 func gatewayCommand(p program, c *cobra.Command, do func(ctx context.Context, b built) error) *cobra.Command {
 	var file string
 	var roles []string
-	c.Flags().StringSliceVar(&roles, "role", nil, "what this process does, instead of what the configuration says: gateway (receives and sends), worker (runs turns), or both as gateway,worker")
+	c.Flags().StringSliceVar(&roles, "role", nil, roleUsage)
 	completeFlag(c, "role", settings.RoleGateway, settings.RoleWorker, settings.RoleGateway+","+settings.RoleWorker)
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration; parley init writes one that explains every key")
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("role") && len(roles) == 0 {
-			return newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
+			return errNoRole
 		}
-		load := func() (settings.Config, error) {
-			return configs.Load(file, p.getenv, roles...) //nolint:wrapcheck // it says every mistake
-		}
-		locate := func(err error) error { return configs.Locate(file, p.getenv, err) }
-		cfg, err := load()
+		var log *slog.Logger
+		g, err := buildGateway(p, file, roles, func(c settings.LogConfig, level slog.Leveler) *slog.Logger {
+			log = newLogger(p, c, level)
+			return log
+		})
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
-		level := &slog.LevelVar{}
-		level.Set(cfg.Log.SlogLevel())
-		log := newLogger(p, cfg.Log, level)
-		g, err := gateway.New(cfg, gateway.Options{
-			Logger: log, Level: level, Next: load, Locate: locate,
-			Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
-			PDFExtractor: pdfExtractor(),
-		})
-		if err != nil {
-			return &exitError{exitConfig, locate(err)}
-		}
-		return runError(cmd.Context(), do(cmd.Context(), built{file, g, log}))
+		return runError(cmd.Context(), do(cmd.Context(), built{g, log}))
 	}
 	return c
+}
+
+// roleUsage explains the flag --role.
+const roleUsage = "what this process does, instead of what the configuration says: gateway (receives and sends), worker (runs turns), or both as gateway,worker"
+
+var errNoRole = newUsageError("--role says nothing; it is gateway, worker, or both as gateway,worker")
+
+// buildGateway builds the gateway of the configuration in file. Its error is the mistakes in it.
+func buildGateway(p program, file string, roles []string, logger func(settings.LogConfig, slog.Leveler) *slog.Logger) (*gateway.Gateway, error) {
+	load := func() (settings.Config, error) {
+		return configs.Load(file, p.getenv, roles...) //nolint:wrapcheck // it says every mistake
+	}
+	locate := func(err error) error { return configs.Locate(file, p.getenv, err) }
+	cfg, err := load()
+	if err != nil {
+		return nil, err
+	}
+	level := &slog.LevelVar{}
+	level.Set(cfg.Log.SlogLevel())
+	g, err := gateway.New(cfg, gateway.Options{
+		Logger: logger(cfg.Log, level), Level: level, Next: load, Locate: locate,
+		Version: version(), ParsePrices: configs.Prices, Now: faultpoint.Clock(), Keeper: signalKeeper(),
+		PDFExtractor: pdfExtractor(),
+	})
+	if err != nil {
+		return nil, locate(err)
+	}
+	return g, nil
 }

@@ -45,6 +45,7 @@ func (c Config) Validate() error {
 	ps.Check("broker", log.Validate())
 	c.validateRoles(&ps)
 	ps.Check("ops", c.Ops.Validate())
+	c.validateListeners(&ps)
 	ps.Check("worker", c.Worker.Validate())
 	if filepath.IsAbs(c.StateDir) { // else that is said
 		ps.Check("admin", c.Admin.Validate())

@@ -1,0 +1,91 @@
+package configs
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	errWhole = errors.New("not a whole number")
+	errSize  = errors.New("not a number of bytes such as 20971520, 20MB or 20MiB")
+	errLong  = errors.New("longer than any duration")
+)
+
+// day is twenty-four hours, whatever a clock on the wall does.
+const day = 24 * time.Hour
+
+// parseDuration reads a duration as Go has it, which may begin with whole days: 7d, 1d12h.
+func parseDuration(text string) (time.Duration, error) {
+	days, rest, ok := strings.Cut(text, "d")
+	if !ok {
+		return time.ParseDuration(text) //nolint:wrapcheck // the caller says what is wanted
+	}
+	n, err := strconv.ParseUint(days, 10, 32)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // as above
+	}
+	if n > uint64(math.MaxInt64/day) {
+		return 0, errLong
+	}
+	whole := time.Duration(n) * day
+	if rest == "" {
+		return whole, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err == nil && (more < 0 || rest[0] == '+' || more > math.MaxInt64-whole) {
+		err = errLong
+	}
+	return whole + more, err //nolint:wrapcheck // as above
+}
+
+// sizes are the keys of values that are bytes, beside those that end in bytes.
+var sizes = []string{"max_write", "max_send", "memory", "file_size", "scratch", "tool_output"}
+
+// isSize reports whether the value of path is a number of bytes.
+func isSize(path string) bool {
+	key := lastKey(path)
+	return key == "bytes" || strings.HasSuffix(key, "_bytes") || slices.Contains(sizes, key)
+}
+
+// units are those of sizes, the longest first: of a thousand, and of 1024.
+var units = []struct {
+	name  string
+	bytes int64
+}{
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"kB", 1e3},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
+}
+
+// parseWhole reads a whole number; one of bytes may have a unit: 20MB, 20 MiB.
+func parseWhole(text string, size bool, bits int) (int64, error) {
+	digits, by := strings.ReplaceAll(text, "_", ""), int64(1)
+	if size {
+		for _, u := range units {
+			if before, ok := strings.CutSuffix(digits, u.name); ok {
+				digits, by = strings.TrimSpace(before), u.bytes
+				break
+			}
+		}
+	}
+	i, err := strconv.ParseInt(digits, 10, bits)
+	most := int64(1)<<(bits-1) - 1
+	if err != nil || i > most/by || i < -most/by {
+		if size {
+			return 0, errSize
+		}
+		return 0, errWhole
+	}
+	return i * by, nil
+}

@@ -120,11 +120,12 @@ func (l *Workload) summary(p *model.Prompt) model.Answer {
 	return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "a summary is to be made of nothing"}}
 }
 
-// isNotice reports whether text is words of the gateway's own, neither an answer nor a part
-// of one, or a part with the gateway's words behind it about why there is no more.
+// isNotice reports whether text is words of the gateway's own in the place of an answer: neither
+// an answer nor a part of one, nor what a turn does or has reached; or a part with the gateway's
+// words behind it about why there is no more.
 func isNotice(text string) bool {
 	text = strings.TrimPrefix(text, repeatMark)
-	return text != "" && !strings.HasPrefix(text, "answer") && !asksPermission(text) || unfinished.MatchString(text)
+	return text != "" && !strings.HasPrefix(text, "answer") && !asksPermission(text) && !tellsGoal(text) && !showsActivity(text) || unfinished.MatchString(text)
 }
 
 // unfinished finds the reason behind an answer that did not come to its end.

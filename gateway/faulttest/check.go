@@ -29,6 +29,8 @@ func Check(l *Workload, b Evidence) *Report {
 	r.checkAnswers(l, b)
 	r.checkQuestions(b)
 	r.checkRefusals(l, b)
+	r.checkGoals(l, b)
+	r.countShown(b)
 	r.measurePauses(b)
 	r.checkStrays(l, b)
 	seen := r.checkRequests(b)
@@ -102,7 +104,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 		}
 		of := answerIn.FindStringSubmatch(m.Text())
 		switch {
-		case asksPermission(m.Text()) || tellsRefusal(m.Text()):
+		case asksPermission(m.Text()) || tellsRefusal(m.Text()) || tellsGoal(m.Text()):
 		case of == nil && isNotice(m.Text()) || unfinished.MatchString(m.Text()):
 			if tag := asked[[2]int64{m.ChatID, m.ReplyTo}]; tag != "" {
 				told[tag] = true
@@ -117,7 +119,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 		}
 	}
 	for _, m := range torn {
-		if isAbandonedPreview(m, answers, done) {
+		if isAbandonedPreview(m, answers, done) || isAbandonedActivity(m, b.Telegram.Messages, done) {
 			r.Left++
 		} else {
 			r.add(Half, "chat %d still shows %q", m.ChatID, m.Text())

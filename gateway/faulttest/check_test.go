@@ -281,6 +281,32 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			b.refuse(l)
 			b.tell("")
 		}, Duplicated},
+		"people are told of goals": {func(_ *testing.T, l *Workload, b *Evidence) { b.reach(l, "", 0, 1) }, ""},
+		"people are told of a goal again, which is marked": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.reach(l, "", 0, 1)
+			b.reach(l, repeatMark, 0)
+		}, ""},
+		"people are told of a goal again, which is not marked": {func(_ *testing.T, l *Workload, b *Evidence) { b.reach(l, "", 0, 1, 0) }, Duplicated},
+		"people are not told of a goal":                        {func(_ *testing.T, l *Workload, b *Evidence) { b.reach(l, "", 1) }, Lost},
+		"people are told of a goal that is not reached": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.reach(l, "", 0, 1)
+			l.Conversations[0].Questions[1].Spawns = true
+		}, Effect},
+		"a message shows what a turn does after it was answered": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			b.leave(repeatMark)
+			b.Telegram.Messages[6].Versions[0].Text = "• ✓ Writing effects.txt\n• … Asking a sub-agent\n\nThinking …"
+			b.Telegram.Messages[6].Versions = append(b.Telegram.Messages[6].Versions, b.Telegram.Messages[6].Versions[0])
+			b.Faults = []Fault{{At: noon.Add(time.Minute + time.Second), Incarnation: lifeA, Killed: true}}
+		}, Half},
+		"a message shows what a turn did whose sender died": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			b.leave(repeatMark)
+			b.Telegram.Messages[6].Versions[0].Text = "Compacting: 3k to 2k tokens"
+			b.Faults = []Fault{{At: noon.Add(time.Minute + time.Second), Incarnation: lifeA, Killed: true}}
+		}, ""},
+		"a message shows what a turn did whose sender lived": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			b.leave(repeatMark)
+			b.Telegram.Messages[6].Versions[0].Text = "Writing effects.txt ✓ · thinking …"
+		}, Half},
 		"the model reads that a call waits": {func(t *testing.T, _ *Workload, b *Evidence) {
 			v := &b.Telegram.Messages[2].Versions[0]
 			v.Text = strings.Replace(v.Text, " m0x0c0", "", 1)
@@ -588,6 +614,19 @@ func (b *Evidence) tell(mark string) {
 	m.MessageID += 100
 	m.Versions = []telegram.Version{{Text: mark + m.Text(), At: noon.Add(time.Hour), Client: lifeB}}
 	b.Telegram.Messages = append(b.Telegram.Messages, m)
+}
+
+// reach lets messages be goals, and tells the conversations, with mark before it, that the goal
+// of their first message is reached.
+func (b *Evidence) reach(l *Workload, mark string, conversations ...int) {
+	l.Shape.Goals = true
+	for i, c := range conversations {
+		q := l.Conversations[c].Questions[0]
+		b.Telegram.Messages = append(b.Telegram.Messages, telegram.MessageEntry{
+			ChatID: l.Conversations[c].Chat.ID, MessageID: int64(200 + len(b.Telegram.Messages)),
+			Versions: []telegram.Version{{Text: mark + goalReached + q.words(l.Conversations[c]), At: noon.Add(time.Duration(i) * time.Hour), Client: lifeA}},
+		})
+	}
 }
 
 // asked adds a question for permission to the first chat, with mark before its text.

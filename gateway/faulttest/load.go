@@ -51,6 +51,11 @@ type Shape struct {
 	Asks float64
 	// Titles lets the gateway ask for a title of each conversation.
 	Titles bool
+	// Activity lets the gateway show what turns do, in the messages in which answers grow.
+	Activity bool
+	// Goals makes goals of messages, which answers without calls reach. It is for rows in which
+	// each question is answered.
+	Goals bool
 	// Fastest and Slowest bound the time that one answer of the model takes.
 	// Default 50 ms and 800 ms; in the small part 20 ms and 200 ms.
 	Fastest, Slowest time.Duration
@@ -94,10 +99,19 @@ func (s Shape) defaults() Shape {
 }
 
 // Compacting returns the shape with a window so small, and answers so long, that each
-// conversation has to be summarised several times.
+// conversation has to be summarised several times. It is summarised while the longest answer
+// still fits behind it, so none is cut.
 func (s Shape) Compacting() Shape {
 	s.Window, s.Words = 4500, 400
 	return s
+}
+
+// context is what the configuration says about when conversations are summarised.
+func (l *Workload) context() string {
+	if l.Shape.Window > 0 {
+		return "{compact: 0.75, target: 0.7}"
+	}
+	return "{}"
 }
 
 // DefaultWords is how many words an answer has where a [Shape] does not say.

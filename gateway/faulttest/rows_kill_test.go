@@ -2,6 +2,7 @@ package faulttest_test
 
 import (
 	"testing"
+	"time"
 
 	"parley/gateway/faulttest"
 )
@@ -33,7 +34,7 @@ func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 	t.Parallel()
 	faulttest.SkipUnlessLong(t, "F1 and F5 kill the process, and TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice (agent) stops at each tool's begin and effect")
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
-		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6}})
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6}.Compacting()})
 		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]") // what only reads runs again
 		report := killed(t, run, kills)
@@ -48,7 +49,7 @@ func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
-		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{}.Compacting()})
 		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 8, 20, "delivery.accepted") // not the repeat itself
 		report := killed(t, run, kills)
@@ -64,7 +65,7 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
 	faulttest.SkipUnlessLong(t, "F1, F3 and F5 kill the process, and gateway/simtest stops it before each commit")
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
-		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{}.Compacting()})
 		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 1, 30, "worker.finish.before")
 		killed(t, run, kills)
@@ -72,13 +73,15 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 }
 
 // Processes are killed whatever they are doing, and each message takes its time
-// until it is stored, so that some are always on their way. (F5)
+// until it is stored, so that some are always on their way. Conversations are summarised, have
+// titles and reach goals, people are asked for permission, and the chats show what turns do. (F5)
 func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	t.Parallel()
 	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
-		shape := faulttest.Shape{Spawns: 0.2, Asks: 0.2, Titles: true}
+		shape := faulttest.Shape{Spawns: 0.2, Asks: 0.2, Titles: true, Activity: true, Goals: true}.Compacting()
 		if !faulttest.IsLong() {
 			shape.Messages = 10 // enough for the kills, however long it takes to start again
+			shape.Fastest, shape.Slowest = 50*time.Millisecond, 700*time.Millisecond
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
 		kills := max(faulttest.ScaledSize(25), 3)
@@ -92,6 +95,9 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 		report := run.Finish()
 		if report.Faults != kills+run.Processes() || report.Told > 0 {
 			t.Errorf("%d kills, not %d; %d questions were only told of", report.Faults, kills, report.Told)
+		}
+		if report.Summaries < len(run.Workload.Conversations) || report.Goals == 0 || report.Shown == 0 {
+			t.Errorf("%d summaries, %d goals, and %d times it was shown what a turn does: too little to go wrong", report.Summaries, report.Goals, report.Shown)
 		}
 	})
 }
@@ -124,7 +130,7 @@ func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 		"delivery.marked", "delivery.accepted", "delivery.receipt.after",
 	}
 	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
-		shape := faulttest.Shape{Tools: 0.4, Spawns: 0.2, Asks: 0.2, Titles: true}
+		shape := faulttest.Shape{Tools: 0.4, Spawns: 0.2, Asks: 0.2, Titles: true, Activity: true, Goals: true}.Compacting()
 		if !faulttest.IsLong() {
 			shape.Messages = 10 // there are many points to come to
 		}

@@ -189,8 +189,7 @@ func modelPrices(t testing.TB) map[string]model.Price {
 const limitsPace = 200
 
 // writeConfig writes the configuration of process number i, which reaches Telegram and
-// the model at these addresses, and returns its path. What turns do is not shown: words that
-// are no answer's are taken for a notice that a question has none.
+// the model at these addresses, and returns its path.
 func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	webhook := ""
 	if r.o.Webhook {
@@ -198,10 +197,12 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	}
 	all := map[string]string{
 		"name":      fmt.Sprintf("process-%d", i),
-		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true%s}, while_busy: queue, activity: {direct: off}, pace: %d%s}}}", Token, tg, r.Workload.approvers(), limitsPace, webhook),
+		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true%s}, while_busy: queue, activity: %s, pace: %d%s}}}", Token, tg, r.Workload.approvers(), r.Workload.activity(), limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn]}}", cmp.Or(r.o.Shape.Window, 200_000)),
 		"titles":    r.Workload.titles(),
+		"goals":     r.Workload.goals(),
+		"context":   r.Workload.context(),
 		"subagents": "{max_concurrent: 64}",
 		// A turn that was killed many times is not poison here.
 		"worker": fmt.Sprintf("{turns: 64, attempts: 1000, lease: %s, grace: %s}", r.o.Lease, r.o.Lease),

@@ -32,6 +32,10 @@ const (
 	Interrupted    EventType = "interrupted"  // what the step said so far is void: it is asked anew
 	Problem        EventType = "error"
 
+	BudgetExceeded EventType = "budget_exceeded" // a call does not fit into a budget and is not made: Err is the *costs.BudgetError
+	GoalCompleted  EventType = "goal_completed"  // Text is the goal, Status how it was reached
+	QueueDropped   EventType = "queue_dropped"   // messages will not be read: Status says why
+
 	// The turn of a sub-agent begins: CallID is the call that asked for it, in the turn
 	// Parent, and Text what a model calls it. Before its other events, and after them.
 	SubagentSpawned EventType = "subagent_spawned"
@@ -59,7 +63,7 @@ func (t EventType) Family() Family {
 		return ToolFamily
 	case ModelCalled:
 		return MetricsFamily
-	case Retrying, FellBack, Problem:
+	case Retrying, FellBack, Problem, BudgetExceeded, QueueDropped:
 		return WarningFamily
 	default:
 		return TaskFamily
@@ -90,10 +94,10 @@ type Event struct {
 	Doing  string // ToolCalled: the tool's own words for what it does, "" when it has none
 	Of     string // ToolCalled: what it does that to, which the model wrote
 	Result *tools.Result
-	Status string        // StepComplete and ToolResulted: ok, error, timeout, denied or cancelled
+	Status string        // StepComplete and ToolResulted: ok, error, timeout, denied or cancelled; and see the types
 	Took   time.Duration // ToolResulted: how long
 	Wait   time.Duration // Retrying
-	Err    error         // Problem, Retrying
+	Err    error         // Problem, Retrying, BudgetExceeded
 	Call   *CallReport   // ModelCalled
 
 	Fallback *FallbackReport // FellBack

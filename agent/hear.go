@@ -29,6 +29,7 @@ func (r *transcriber) transcribeNote(ctx context.Context, n note, upto int) (*Ou
 	for {
 		a, said, err := r.requestTranscript(ctx, n, data, upto)
 		if refused, ok := errors.AsType[*costs.BudgetError](err); ok {
+			r.exceed(refused)
 			return nil, r.skipNote(ctx, n, noteRefusal(refused))
 		}
 		if err != nil {

@@ -306,11 +306,11 @@ func TestACallIsAnnouncedInTheWordsOfItsTool(t *testing.T) {
 func TestEachTypeOfEventsIsOfAFamily(t *testing.T) {
 	t.Parallel()
 	for f, types := range map[agent.Family][]agent.EventType{
-		agent.TaskFamily:    {agent.FinalResponse, agent.Compacting, agent.Compacted, agent.Interrupted, agent.SubagentSpawned, agent.SubagentEnded},
+		agent.TaskFamily:    {agent.FinalResponse, agent.Compacting, agent.Compacted, agent.Interrupted, agent.SubagentSpawned, agent.SubagentEnded, agent.GoalCompleted},
 		agent.ModelFamily:   {agent.TextDelta, agent.ReasoningDelta, agent.Reasoning, agent.TextDone},
 		agent.ToolFamily:    {agent.StepStart, agent.ToolCalled, agent.ToolProgress, agent.ToolResulted, agent.StepComplete},
 		agent.MetricsFamily: {agent.ModelCalled},
-		agent.WarningFamily: {agent.Retrying, agent.FellBack, agent.Problem},
+		agent.WarningFamily: {agent.Retrying, agent.FellBack, agent.Problem, agent.BudgetExceeded, agent.QueueDropped},
 	} {
 		for _, typ := range types {
 			if typ.Family() != f {

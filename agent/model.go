@@ -101,6 +101,7 @@ func (r *requester) ask(ctx context.Context, req llm.Request, upto int, tail ...
 		}
 		a, err := r.attempt(ctx, permit, req, what, yields)
 		if budget, ok := errors.AsType[*costs.BudgetError](err); ok {
+			r.exceed(budget)
 			return modelResult{err: budget}, nil
 		}
 		if err != nil {
@@ -134,6 +135,11 @@ func (r *requester) ask(ctx context.Context, req llm.Request, upto int, tail ...
 			return modelResult{err: context.Cause(ctx)}, nil
 		}
 	}
+}
+
+// exceed reports a call that the budgets do not allow.
+func (r *take) exceed(budget *costs.BudgetError) {
+	r.emit(Event{Type: BudgetExceeded, Step: r.steps + 1, Err: budget})
 }
 
 func (r *take) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool) {

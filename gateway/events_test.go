@@ -13,6 +13,8 @@ import (
 	"parley/gateway/activity"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -107,4 +109,97 @@ func TestAnOperatorWatchesTurnsAsTheyRun(t *testing.T) {
 		}
 	}
 	gw.AwaitMetrics("parley_signals_dropped_total 0")
+}
+
+// AD03, F18, V04, W04 (2.4: GoalCompleted, budget.exceeded, queue.dropped): who listens hears of a
+// goal that was reached, behind the end of its turn or, by a command, of no turn; of a call that
+// does not fit into a budget; and of messages that will not be read.
+func TestAnOperatorHearsOfGoalsBudgetsAndDroppedMessages(t *testing.T) {
+	t.Parallel()
+	held, open := make(chan struct{}, 8), make(chan struct{})
+	env := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+			if strings.HasSuffix(p.LastText(), "wait") {
+				held <- struct{}{}
+				select {
+				case <-open:
+				case <-ctx.Done():
+				}
+			}
+			return obedient(ctx, p)
+		},
+		Change: func(c *settings.Config) {
+			c.Budgets.Session = "0.08"
+			tg := c.Channels.Telegram["tg"]
+			tg.WhileBusy = policy.Queue
+			c.Channels.Telegram["tg"] = tg
+		},
+	})
+	gw := env.Start()
+	hear := func(until agent.EventType, do func()) (heard activity.Event, before []activity.Event) {
+		t.Helper()
+		stop := watch(t, gw, "", until)
+		do()
+		all := stop()
+		return all[len(all)-1], all[:len(all)-1]
+	}
+	gw.Ask(gatewaytest.Ann, "/goal paint the gate")
+	goal, before := hear(agent.GoalCompleted, func() { gw.Ask(gatewaytest.Ann, "say Done.") })
+	gw.NextDelivered() // what people read of it
+	final := before[len(before)-1]
+	if final.Type != agent.FinalResponse || goal.Run != final.Run || goal.Session != final.Session || goal.Seq != final.Seq+1 || goal.Correlation != final.Run {
+		t.Errorf("%+v behind %+v", goal, final)
+	}
+	if p := goal.Payload; goal.Family != agent.TaskFamily || p.Text != "paint the gate" || p.Status != "phrase" {
+		t.Errorf("%+v", goal)
+	}
+	gw.Ask(gatewaytest.Ann, "/goal paint the door")
+	goal, _ = hear(agent.GoalCompleted, func() { gw.Ask(gatewaytest.Ann, "/done") })
+	if p := goal.Payload; goal.Run != "" || goal.Seq != 0 || goal.Session != final.Session || goal.Key != final.Key || p.Text != "paint the door" || p.Status != "command" {
+		t.Errorf("%+v", goal)
+	}
+
+	dropped, _ := hear(agent.QueueDropped, func() {
+		chat := telegram.PrivateChat(gatewaytest.Ann)
+		env.Say(chat, gatewaytest.Ann, "say hm and wait")
+		<-held
+		for range 2 {
+			env.Say(chat, gatewaytest.Ann, "say more")
+		}
+		env.Say(chat, gatewaytest.Ann, "/stop")
+	})
+	gw.NextDelivered() // that it stopped
+	if p := dropped.Payload; dropped.Family != agent.WarningFamily || dropped.Session != final.Session || p.Status != "stop" || p.Count != 2 {
+		t.Errorf("%+v", dropped)
+	}
+	close(open)
+
+	exceeded, _ := hear(agent.BudgetExceeded, func() {
+		for n := 0; said(gw, telegram.PrivateChat(gatewaytest.Ben), "I cannot answer") == 0; n++ {
+			if n > 200 {
+				t.Fatal("nothing was refused")
+			}
+			gw.Ask(gatewaytest.Ben, "say "+strings.Repeat("word ", 200))
+		}
+	})
+	if p := exceeded.Payload; exceeded.Family != agent.WarningFamily || exceeded.Run == "" || p.Budget != "session" || !strings.Contains(p.Error, "the session budget is used up") {
+		t.Errorf("%+v", exceeded)
+	}
+}
+
+// 2.4: queue.dropped, of messages that are refused before they are stored.
+func TestAnOperatorHearsOfMessagesThatAreTooMany(t *testing.T) {
+	t.Parallel()
+	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
+		c.Limits.PersonPerMinute, c.Limits.PersonBurst = 1, 1
+	}})
+	gw := env.Start()
+	stop := watch(t, gw, "", agent.QueueDropped)
+	for range 3 {
+		env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "/help")
+	}
+	heard := stop()
+	if e := heard[0]; len(heard) != 1 || e.Family != agent.WarningFamily || e.Run != "" || e.Seq != 0 || e.Key == "" || e.Payload.Status != "person" || e.Payload.Count != 1 {
+		t.Errorf("%+v", heard)
+	}
 }

@@ -240,6 +240,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
 		Log: b, Store: store, People: g.people, Questions: g.questions, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Refused: g.tellRefused(b),
 	}
 	g.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ func watchSessionCommand(p program) *cobra.Command {
 		Short: "Show what turns do while they run, in all sessions or in one",
 		Long: `watch shows each step of turns from now on, until you end it: what models are asked and
 answer, calls of tools and their progress, sub-agents, retries and errors, with times and
-costs. With the id of a session, or as much of its beginning as no other has, only that
+costs; and goals that are reached, budgets that are used up, and messages that are not read. With the id of a session, or as much of its beginning as no other has, only that
 session's and its sub-agents'. With --json each line is the whole event.
 
 What people and models wrote is in it; configured secrets are taken out. If the gateway
@@ -48,7 +49,7 @@ const maxEventWords = 200
 // eventLine returns an event on one line.
 func eventLine(e activity.Event) string {
 	p := e.Payload
-	words := []string{e.At.UTC().Format(time.TimeOnly), e.Session, strings.Repeat("  ", e.Depth) + string(e.Type)}
+	words := []string{e.At.UTC().Format(time.TimeOnly), cmp.Or(e.Session, e.Key), strings.Repeat("  ", e.Depth) + string(e.Type)}
 	for _, s := range []string{p.Tool, p.Status, p.Args, p.Text, p.Model, p.Error} {
 		if s = sanitize(strings.Join(strings.Fields(s), " ")); s == "" {
 			continue
@@ -57,6 +58,9 @@ func eventLine(e activity.Event) string {
 			s = string(rs[:maxEventWords-1]) + "…"
 		}
 		words = append(words, s)
+	}
+	if p.Count > 0 {
+		words = append(words, fmt.Sprintf("%d messages", p.Count))
 	}
 	if p.Millis > 0 {
 		words = append(words, (time.Duration(p.Millis) * time.Millisecond).String())

@@ -65,6 +65,7 @@ func TestTheLineSaysWhatRuns(t *testing.T) {
 		"a stranger is not shown":      {[]agent.Event{look, below(retries(0))}, ""},
 		"a wait":                       {[]agent.Event{retries(8 * time.Second)}, "The model did not answer, trying again in 8s …"},
 		"another model":                {[]agent.Event{{Type: agent.FellBack}}, "Asking another model …"},
+		"the end of a budget":          {[]agent.Event{{Type: agent.BudgetExceeded}}, "The budget is used up …"},
 		"a summary is being made":      {[]agent.Event{{Type: agent.Compacting, Overlay: &transcript.Overlay{Before: 90_000}}}, "Compacting: 90k tokens …"},
 		"a summary was made":           {[]agent.Event{{Type: agent.Compacted, Overlay: &transcript.Overlay{Kind: transcript.Summarised, Before: 90_000, After: 41_000}}}, "Compacting: 90k to 41k tokens"},
 		"thoughts are not for a line":  {[]agent.Event{{Type: agent.ReasoningDelta, Text: "hm, well"}}, ""},

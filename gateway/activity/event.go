@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/costs"
 	"parley/llm"
+	"parley/sessionkeys"
 	"parley/tools"
 )
 
@@ -15,7 +17,7 @@ const maxEventText = 16 << 10
 // Event is an event of a turn as listeners outside of its worker get it. (2.4) What is said
 // in it, people and models wrote.
 type Event struct {
-	Seq         uint64          `json:"seq"` // in its run, without gaps but for what was lost, and for pieces of streams
+	Seq         uint64          `json:"seq"` // in its run, without gaps but for what was lost, and for pieces of streams; 0: of no run
 	At          time.Time       `json:"ts"`
 	Session     string          `json:"session"`
 	Key         string          `json:"session_key"`
@@ -48,18 +50,33 @@ type Payload struct {
 
 	Before int64 `json:"tokens_before,omitempty"` // of a summary
 	After  int64 `json:"tokens_after,omitempty"`
+
+	Budget string `json:"budget,omitempty"` // that a call does not fit into: the kind of its scope
+	Count  int    `json:"count,omitempty"`  // of messages that will not be read
+}
+
+// ByStop is why messages will not be read that waited when a person said stop, as
+// Payload.Status of agent.QueueDropped has it. Others are refused by a limit, which it names.
+const ByStop = "stop"
+
+// Beside returns an event of a conversation that belongs to no run.
+func Beside(t agent.EventType, at time.Time, session sessionkeys.SessionID, key sessionkeys.Key, p Payload) Event {
+	p.Text = cut(p.Text)
+	return Event{At: at, Session: string(session), Key: key.String(), Family: t.Family(), Type: t, Payload: p}
+}
+
+// cut bounds a text of an event.
+func cut(s string) string {
+	if s == "" {
+		return ""
+	}
+	return tools.Truncate(s, maxEventText)
 }
 
 // EventOf returns e as it is sent; false for a piece of a stream, which is not.
 func EventOf(e agent.Event) (Event, bool) {
 	if e.Type == agent.TextDelta || e.Type == agent.ReasoningDelta {
 		return Event{}, false
-	}
-	cut := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return tools.Truncate(s, maxEventText)
 	}
 	p := Payload{
 		Text: cut(e.Text), Call: e.CallID, Tool: cut(e.Tool), Doing: e.Doing, Of: e.Of, Args: cut(e.Args), Status: e.Status,
@@ -69,6 +86,9 @@ func EventOf(e agent.Event) (Event, bool) {
 		p.Error = cut(e.Err.Error())
 		if le, ok := errors.AsType[*llm.Error](e.Err); ok {
 			p.Provider, p.Model = le.Provider, le.Model
+		}
+		if be, ok := errors.AsType[*costs.BudgetError](e.Err); ok {
+			p.Budget = be.Scope
 		}
 	}
 	if e.Result != nil {

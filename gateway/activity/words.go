@@ -95,6 +95,8 @@ func notice(e agent.Event) string {
 		return "The model did not answer, trying again …"
 	case agent.FellBack:
 		return "Asking another model …"
+	case agent.BudgetExceeded:
+		return "The budget is used up …"
 	default:
 	}
 	return ""

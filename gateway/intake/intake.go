@@ -105,8 +105,11 @@ type Intake struct {
 	// Passed remembers the messages of which no turn is made; nil: nobody does.
 	Passed   PassedOver
 	Observer Observer
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// Refused, if set, is told once for each notice that messages are refused because they are too
+	// many. It must not block.
+	Refused func(context.Context, Refusal)
+	Logger  *slog.Logger
+	Now     func() time.Time
 
 	pieces    pieces
 	limiter   limiter

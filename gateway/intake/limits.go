@@ -150,7 +150,7 @@ func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, 
 		return pass, nil
 	}
 	why := fmt.Sprintf("more than %d messages a minute from one %s, or %d at once (limits)", perMinute, whose, limit)
-	return stop, l.refuse(ctx, e.Message, k, tell, why, fmt.Sprintf(
+	return stop, l.refuse(ctx, e, k, Refusal{Limit: whose, Why: why}, tell, fmt.Sprintf(
 		"That is more than I can take at once: I read at most %d messages a minute from one %s. I have not read this one; please wait a little and send it again.", perMinute, whose))
 }
 
@@ -180,21 +180,33 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	why := fmt.Sprintf("%d messages of its conversation wait already (limits.queue)", n)
-	return stop, l.refuse(ctx, e.Message, token, tell || e.isDecision(), why, fmt.Sprintf(
+	return stop, l.refuse(ctx, e, token, Refusal{Limit: "queue", Session: box.Session, Why: why}, tell || e.isDecision(), fmt.Sprintf(
 		"%d messages wait for me here already, and I take no more for now. I have not read this one; please send it again later, or %s to drop what waits.", n, e.source.command("stop")))
 }
 
-// refuse counts a message that is refused for why, and gives its sender the notice when that is
-// due and they spoke to the bot.
-func (l limits) refuse(ctx context.Context, m channels.Message, k string, tell bool, why, notice string) error {
-	if tell && !messages.ForBot(m) { // its sender did not ask for an answer
+// Refusal says that messages of a conversation are not read, because they are too many.
+type Refusal struct {
+	Key     sessionkeys.Key
+	Session sessionkeys.SessionID // empty where that is not known
+	Limit   string                // which one: person, group or queue
+	Why     string                // in words, for an operator
+}
+
+// refuse counts a refused message, and tells its sender of it when that is due and
+// they spoke to the bot. Then Refused is told, too: of the first of a row, so that a flood of
+// messages is none of events. k is the limiter's.
+func (l limits) refuse(ctx context.Context, e *event, k string, why Refusal, tell bool, notice string) error {
+	if tell && !messages.ForBot(e.Message) { // its sender did not ask for an answer
 		l.limiter.forgetNotice(k)
 	} else if tell {
-		if err := l.answer(ctx, m, notice); err != nil {
+		if err := l.answer(ctx, e.Message, notice); err != nil {
 			l.limiter.forgetNotice(k)
 			return err
 		}
+		if why.Key = e.key; l.Refused != nil {
+			l.Refused(ctx, why)
+		}
 	}
-	l.passOver(m, outcomes.Limited, why)
+	l.passOver(e.Message, outcomes.Limited, why.Why)
 	return nil
 }

@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"parley/channels"
 	"parley/gateway/intake"
 	"parley/gateway/policy"
+	"parley/sessionkeys"
 )
 
 // limited is an intake with limits and a clock.
@@ -18,6 +21,21 @@ func limited(w *world, l policy.Limits) (*intake.Intake, *time.Time) {
 	now := received
 	in.Limits, in.Now = l, func() time.Time { return now }
 	return in, &now
+}
+
+// wantRefused expects that who listens was told of messages that were refused, once for each
+// notice, by which limits. (2.4: queue.dropped)
+func wantRefused(t *testing.T, w *world, limits ...string) {
+	t.Helper()
+	var told []string
+	for _, r := range w.refused {
+		if told = append(told, r.Limit); r.Key == (sessionkeys.Key{}) {
+			t.Errorf("of no conversation: %+v", r)
+		}
+	}
+	if d := cmp.Diff(limits, told); d != "" {
+		t.Errorf("told of refusals (-want +got)\n%s", d)
+	}
 }
 
 func TestAPersonIsTakenUpToALimitAndToldOnce(t *testing.T) {
@@ -41,6 +59,7 @@ func TestAPersonIsTakenUpToALimitAndToldOnce(t *testing.T) {
 		say(dm(ann, "hi"))
 	}
 	want(5, 1, 3)
+	wantRefused(t, &w, "person")
 	say(dm(ben, "hi")) // somebody else is not concerned
 	want(6, 1, 3)
 	say(dm(ann, "/stop")) // always
@@ -109,6 +128,7 @@ func TestAGroupIsTakenUpToALimit(t *testing.T) {
 	if len(w.published) != 20 || len(w.notices) != 1 || !strings.Contains(w.notices[0].Text, "one group") {
 		t.Errorf("%d published, told %v", len(w.published), w.notices)
 	}
+	wantRefused(t, &w, "group")
 }
 
 func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
@@ -127,6 +147,7 @@ func TestAFullQueueRefusesAndSaysSoOnce(t *testing.T) {
 	if len(w.published) != 3 || len(w.notices) != 2 || !strings.Contains(w.notices[0].Text, " or ~stop to drop") || w.counts["ignored tg rate_limited"] != 3 {
 		t.Errorf("%d published, told %v, counted %v", len(w.published), w.notices, w.counts)
 	}
+	wantRefused(t, &w, "queue", "queue")
 }
 
 func TestTheLimiterForgetsWhoIsQuietAndNeverGrows(t *testing.T) {

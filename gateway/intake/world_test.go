@@ -31,6 +31,7 @@ type world struct {
 	notices   []sessions.Outgoing
 	requests  []sessions.Control
 	signals   []string
+	refused   []intake.Refusal
 	seen      map[sessions.InboxID]bool
 	counts    map[string]int
 	limit     int  // bytes of a body; 0: any
@@ -125,6 +126,7 @@ func (w *world) intake(a policy.Access) *intake.Intake {
 	return &intake.Intake{
 		Settings: intake.Settings{Sources: map[string]intake.Source{"tg": {Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: a}}},
 		Log:      w, Store: w, Observer: w, Logger: slog.New(slog.DiscardHandler), Now: now,
+		Refused:  func(_ context.Context, r intake.Refusal) { w.refused = append(w.refused, r) },
 		Commands: &commands.Handler{Store: desk{world: w}, Now: now, Menu: func(string) preferences.Menu { return preferences.Menu{Own: "m"} }},
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/activity"
 	"parley/gateway/goals"
 	"parley/gateway/messages"
+	"parley/gateway/signals"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -58,6 +60,7 @@ func (a *actor) changeGoal(e broker.Envelope, msg channels.Message, c messages.C
 	released, err := a.answer(change, e.Seq, msg, text)
 	if err == nil && g.State == goals.Completed {
 		a.noteGoal(goals.ByCommand)
+		a.w.signal(signals.EventTopic, activity.Beside(agent.GoalCompleted, now, s.ID, a.m.Key, activity.Payload{Text: g.Text, Status: goals.ByCommand}))
 	}
 	return released, err
 }
@@ -86,44 +89,45 @@ func (j *journal) promptGoal(ctx context.Context) string {
 	return g.Text
 }
 
-// followGoal adds to the end of the turn what becomes of the session's goal by it; reached
-// says that it is completed: nothing by a guest's, who may neither set a goal nor say that it is
+// followGoal adds to the end of the turn what becomes of the session's goal by it, and returns
+// the goal's text if it is completed; "": nothing by a guest's, who may neither set a goal nor say that it is
 // reached. The store is read only where that is possible.
-func (j *journal) followGoal(ctx context.Context, e *sessions.FinishTurn, o agent.Outcome) (reached bool, err error) {
+func (j *journal) followGoal(ctx context.Context, e *sessions.FinishTurn, o agent.Outcome) (reached string, err error) {
 	w, wanted := j.a.w, j.a.settings.Goals
 	said := saysDone(e.Messages, o, wanted)
 	if wanted.Off || j.looks || j.job != nil || j.decided != nil || !said && !wanted.FromMessages {
-		return false, nil
+		return "", nil
 	}
 	history, err := j.Messages(ctx)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	asked, called := ownPart(history, j.t.ID)
 	if c, ok := messages.ParseCommand(asked); ok && c.IsTurn() {
-		return false, nil
+		return "", nil
 	}
 	before, err := goals.Read(ctx, w.Store, j.t.Session, e.At)
 	if err != nil { // a goal never acts on a turn: the answer was paid for
 		w.Logger.Warn("goal unreadable, the turn ends without it", "session", j.t.Session, "turn", j.t.ID, "error", err)
-		return false, nil
+		return "", nil
 	}
-	g := before
+	g, done := before, false
 	if wanted.FromMessages {
 		g = g.Heard(asked, j.t.OpenedAt)
 	}
 	if said && !called {
-		g, reached = g.Complete(e.At)
+		g, done = g.Complete(e.At)
 	}
 	if g == before {
-		return false, nil
+		return "", nil
 	}
 	r, err := g.Record(j.t.Session, e.At)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	e.Records = append(e.Records, r)
-	if reached {
+	if done {
+		reached = g.Text
 		e.Replies = append(e.Replies, sessions.Outgoing{
 			ID: messages.ID{Kind: messages.GoalReached, About: j.t.ID}.String(), Channel: j.t.Channel, Session: j.t.Session,
 			To: j.t.From, ReplyTo: j.t.ReplyTo, Text: g.Announce(), At: e.At, MaybeDuplicate: j.t.Seq <= w.AmbiguousThrough,

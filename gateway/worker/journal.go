@@ -35,6 +35,7 @@ type journal struct {
 	titling     <-chan struct{}     // closed when the call for a title has its money; nil: there is none
 	after       sessions.Mailbox    // the mailbox after Finish
 	released    bool
+	reached     string // the goal that the turn has reached; "": none
 }
 
 var _ agent.Journal = (*journal)(nil)
@@ -103,7 +104,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	if ms, ok := j.History(); ok {
 		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, ms)
 	}
-	if reached {
+	if j.reached = reached; reached != "" {
 		j.a.noteGoal(goals.ByPhrase)
 	}
 	j.a.w.signalOutbox(j.t.Channel)

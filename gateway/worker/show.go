@@ -10,6 +10,7 @@ import (
 	"parley/agent"
 	"parley/costs"
 	"parley/gateway/activity"
+	"parley/gateway/goals"
 	"parley/gateway/signals"
 	"parley/sessions"
 )
@@ -39,6 +40,7 @@ type progress struct {
 	text       strings.Builder // the words of this step so far
 	before     string          // all words of an earlier step
 	beforeStep int             // which one
+	seq        uint64          // of the newest event of the turn's own
 
 	feed *activity.Feed // what the turn does
 }
@@ -68,12 +70,25 @@ func (s *progress) observe(e agent.Event) {
 // observeActivity takes events of the turn and of those below it, from several goroutines,
 // for the chat and for who listens elsewhere.
 func (s *progress) observeActivity(e agent.Event) {
+	if e.Depth == 0 {
+		s.mu.Lock()
+		s.seq = e.Seq
+		s.mu.Unlock()
+	}
 	if published, ok := activity.EventOf(e); ok {
 		s.a.w.signal(signals.EventTopic, published)
 	}
 	if s.feed.Observe(e) {
 		s.refresh()
 	}
+}
+
+// tellGoal tells who listens that the turn, which is over, has reached the goal. (requirements AD03)
+func (s *progress) tellGoal(goal string) {
+	s.observeActivity(agent.Event{
+		Seq: s.seq + 1, At: s.a.w.Now(), Turn: s.t.ID, Root: s.t.ID, Session: s.t.Session, Key: s.a.m.Key,
+		Type: agent.GoalCompleted, Text: goal, Status: goals.ByPhrase,
+	})
 }
 
 // refresh has what there is to show sent soon.

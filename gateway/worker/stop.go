@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"parley/agent"
 	"parley/broker"
+	"parley/gateway/activity"
 	"parley/gateway/approvals"
 	"parley/gateway/messages"
+	"parley/gateway/signals"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -27,6 +30,7 @@ func (a *actor) applyControls() (bool, error) {
 		return false, err
 	}
 	read := a.m.LastRead
+	dropped := 0
 	var ids []string
 	var replies []sessions.Outgoing
 	for _, c := range cs {
@@ -49,6 +53,7 @@ func (a *actor) applyControls() (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		dropped += discarded
 		ids = append(ids, c.ID)
 		replies = append(replies, a.answersToDeciders(passed)...)
 		if c.Kind == sessions.KindShut { // nobody can be told
@@ -68,6 +73,9 @@ func (a *actor) applyControls() (bool, error) {
 		return false, fmt.Errorf("end control requests: %w", err)
 	}
 	a.stopRequested = false
+	if dropped > 0 {
+		a.w.signal(signals.EventTopic, activity.Beside(agent.QueueDropped, a.w.Now(), a.m.Session, a.m.Key, activity.Payload{Status: activity.ByStop, Count: dropped}))
+	}
 	for _, r := range replies {
 		a.w.signalOutbox(r.Channel)
 	}

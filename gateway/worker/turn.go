@@ -114,6 +114,9 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if err != nil {
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
+	if j.reached != "" {
+		s.tellGoal(j.reached)
+	}
 	stands = stageAfter(out.Finish, out.Silent)
 	if out.Silent {
 		s.end()

@@ -94,6 +94,7 @@ type Turn struct {
 	MaxTurnTokens int64
 
 	Parameters  llm.Parameters // how the model is asked
+	Retry       Retrier        // of failed calls, whichever model of the turn's; nil: as the loop says
 	ToolTimeout time.Duration  // 0: as the loop says
 	ToolOutput  int            // bytes of one result of a tool; 0: as the loop says
 	Vision      bool           // the model takes pictures

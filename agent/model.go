@@ -143,10 +143,14 @@ func (r *take) exceed(budget *costs.BudgetError) {
 }
 
 func (r *take) retry(err *llm.Error, elapsed time.Duration) (time.Duration, bool) {
-	if r.Retry == nil || err.Visible {
+	by := r.turn.Retry
+	if by == nil {
+		by = r.Retry
+	}
+	if by == nil || err.Visible {
 		return 0, false
 	}
-	return r.Retry.Next(r.tries-r.uncounted, elapsed, err)
+	return by.Next(r.tries-r.uncounted, elapsed, err)
 }
 
 // attempt reserves the worst case, streams, and makes the entry. Its error is

@@ -181,7 +181,7 @@ func (e *edition) subagent(name string) (subagents.Agent, bool) {
 	}
 	return subagents.Agent{
 		Model: a.Model, Fallbacks: a.Fallbacks, MaxTokens: a.MaxTokens, Window: a.Window, Prompt: *a.Prompt,
-		Parameters: a.Parameters, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+		Parameters: a.Parameters, Retry: a.Retry, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
 		Middleware: a.Middleware, MaxTurnTokens: a.MaxTurnTokens,
 	}, true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +134,76 @@ func parametersOf(t *testing.T, body []byte) string {
 	text, err := json.Marshal(how)
 	noError(t, err)
 	return string(text)
+}
+
+// Retry statuses of an agent, of a model where the agent says nothing, and of its provider where
+// neither does.
+func TestAnAgentAndAModelSayAfterWhichStatusesTheyAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		agent, model, other []int
+		status, want        int
+	}{
+		"the agent's":                      {[]int{521}, []int{522}, nil, 521, 2},
+		"not the model's besides":          {[]int{521}, []int{522}, nil, 522, 1},
+		"the model's":                      {nil, []int{522}, nil, 522, 2},
+		"not the provider's besides":       {nil, []int{522}, nil, 520, 1},
+		"none":                             {[]int{}, []int{522}, nil, 520, 1},
+		"the provider's":                   {nil, nil, []int{522}, 520, 2},
+		"not those of another model's":     {nil, nil, []int{522}, 522, 1},
+		"the provider's, not the defaults": {nil, nil, nil, 503, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := gatewaytest.Open(t, gatewaytest.Options{Change: func(cfg *settings.Config) {
+				p := cfg.Providers["sim"]
+				p.Retry = settings.RetryConfig{Statuses: []int{520}, Base: time.Millisecond}
+				p.Models = []settings.ModelConfig{
+					{Name: "demo", ModelSettings: settings.ModelSettings{RetryStatuses: c.model}},
+					{Name: "other", ModelSettings: settings.ModelSettings{RetryStatuses: c.other}},
+				}
+				cfg.Providers["sim"] = p
+				a := cfg.Agents["main"]
+				a.RetryStatuses = c.agent
+				cfg.Agents["main"] = a
+			}})
+			noError(t, env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: c.status, Next: 1}))
+			gw := env.Start()
+			env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "hello")
+			gw.NextDelivered()
+			if got := len(env.Model.Requests()); got != c.want {
+				t.Errorf("after %d: %d requests, not %d", c.status, got, c.want)
+			}
+		})
+	}
+}
+
+// A sub-agent is asked again after the statuses of the agent on which it runs.
+func TestASubAgentIsAskedAgainAfterTheStatusesOfItsAgent(t *testing.T) {
+	t.Parallel()
+	var failed atomic.Bool
+	env := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
+			switch {
+			case p.LastText() == "small task" && !failed.Swap(true):
+				return model.Answer{Refuse: &model.Refusal{Status: 521, Message: "not now"}}
+			case p.LastText() == "small task":
+				return model.Reply(model.Say("small words"))
+			case len(p.Answering()) == 0:
+				return model.Reply(model.Use("sessions_spawn", map[string]string{"task": "small task"}))
+			}
+			return model.Reply(model.Say(p.Answering()[0].Text))
+		},
+		Change: func(cfg *settings.Config) {
+			cfg.Retry.Base = time.Millisecond
+			a := cfg.Agents["main"]
+			a.RetryStatuses = []int{521}
+			cfg.Agents["main"] = a
+		},
+	})
+	if got := env.Start().Ask(gatewaytest.Ann, "ask"); !strings.Contains(got, "small words") {
+		t.Errorf("the sub-agent said %q", got)
+	}
 }
 
 // requirements A11: which statuses are tried again is the provider's to say.

@@ -35,7 +35,7 @@ func (e *edition) wireAgents() error {
 		}
 		e.agents[name] = worker.Agent{
 			Model: m, MaxSteps: a.MaxIterations, MaxTokens: a.MaxTokens, Window: a.Window, SeesPictures: sees,
-			Parameters: a.Parameters(), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
+			Parameters: a.Parameters(), Retry: retriesOf(e.cfg).as(a), ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
 			Middleware: middleware, MaxCost: a.MaxTurnCostAmount(), MaxTurnTokens: a.MaxTurnTokens,
 			Prompt: e.said[name].agent(), Env: e.cfg.Bash.Variables(),
 		}
@@ -85,26 +85,46 @@ func (e *edition) noteModel(m llm.Model, window int) {
 	e.noteWindow(n, cmp.Or(window, llm.Lookup(m.Name()).Window))
 }
 
-// retries are the rules for failed calls, by the provider's name.
-type retries map[string]llm.Retry
+// retries are the rules for failed calls.
+type retries struct {
+	ofProvider map[string]llm.Retry // by the provider's name
+	statuses   map[string][]int     // by provider/model, where they are others than the provider's
+}
 
-// retriesOf returns the rule of each provider.
+// retriesOf returns the rules of all providers and their models.
 func retriesOf(c settings.Config) retries {
-	rs := retries{}
+	rs := retries{map[string]llm.Retry{}, map[string][]int{}}
 	for name, p := range c.Providers {
 		r := p.Retry
-		rs[name] = llm.Retry{Max: r.Max, Base: r.Base, Cap: r.Cap, Window: r.Window, Statuses: r.Statuses}
+		rs.ofProvider[name] = llm.Retry{Max: r.Max, Base: r.Base, Cap: r.Cap, Window: r.Window, Statuses: r.Statuses}
+		for _, m := range p.Models {
+			if m.RetryStatuses != nil {
+				rs.statuses[name+"/"+m.Name] = m.RetryStatuses
+			}
+		}
 	}
 	return rs
 }
 
-// Next decides as the rule of the provider does at which the call failed; see [llm.Retry].
-func (rs retries) Next(attempt int, elapsed time.Duration, err error) (time.Duration, bool) {
-	var provider string
-	if e, ok := errors.AsType[*llm.Error](err); ok {
-		provider = e.Provider
+// as returns the rules as they are for an agent, which may say otherwise of its own model.
+func (rs retries) as(a settings.AgentConfig) retries {
+	if a.RetryStatuses != nil {
+		rs.statuses = maps.Clone(rs.statuses)
+		rs.statuses[a.Model] = a.RetryStatuses
 	}
-	return rs[provider].Next(attempt, elapsed, err)
+	return rs
+}
+
+// Next decides as the rule for the model does whose call failed; see [llm.Retry].
+func (rs retries) Next(attempt int, elapsed time.Duration, err error) (time.Duration, bool) {
+	var r llm.Retry
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		r = rs.ofProvider[e.Provider]
+		if statuses, ok := rs.statuses[e.Provider+"/"+e.Model]; ok {
+			r.Statuses = statuses
+		}
+	}
+	return r.Next(attempt, elapsed, err)
 }
 
 // ladder is the window of a model, as turns of an agent use it for which that one was

@@ -124,7 +124,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		ID: t.ID, Session: child.ID, Key: child.Key, Purpose: costs.Subagent, Channel: root.Turn.Channel, Workspace: root.Workspace, Dir: root.Dir, Env: root.Env,
 		Root: root.Turn.ID, Parent: m.turn, Depth: child.Depth,
 		Model: who.Model, Fallbacks: who.Fallbacks, System: who.Prompt.Minimal(set, t.OpenedAt), Tools: set, MaxTokens: who.MaxTokens, Window: who.Window, MaxSteps: rights.MaxSteps,
-		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
+		Steps: t.Steps, Tries: t.Tries, Parameters: who.Parameters, Retry: who.Retry, ToolTimeout: who.ToolTimeout, ToolOutput: who.ToolOutput,
 		Middleware: who.Middleware, MaxCost: root.MaxCost, MaxTurnTokens: who.MaxTurnTokens,
 	}
 	events := kid.newEvents(turn)

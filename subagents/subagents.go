@@ -74,6 +74,7 @@ type Agent struct {
 	Prompt    prompt.Agent // what its system messages are made of, besides parley's own words
 
 	Parameters  llm.Parameters // how the model is asked
+	Retry       agent.Retrier  // of its failed calls; nil: as the loop says
 	ToolTimeout time.Duration  // of one call; 0: as the loop says
 	ToolOutput  int            // bytes of one result; 0: as the loop says
 

@@ -23,6 +23,10 @@ type ModelSettings struct {
 	Summary     string   `yaml:"thinking_summary"` // auto, concise or detailed
 	MaxTokens   int      `yaml:"max_tokens"`       // output of one call, thinking included; 0: as much as the model has
 
+	// RetryStatuses are the statuses of HTTP after which a call of the model is tried again.
+	// Default: as the provider's Retry says. An empty list is none.
+	RetryStatuses []int `yaml:"retry_statuses"`
+
 	ToolTimeout time.Duration `yaml:"tool_timeout"` // of one call of a tool; default 2m
 	ToolOutput  int           `yaml:"tool_output"`  // bytes of one result of a tool; default 200000
 }
@@ -40,6 +44,9 @@ func (s ModelSettings) or(d ModelSettings) ModelSettings {
 	s.Effort, s.Thinking, s.Summary = cmp.Or(s.Effort, d.Effort), cmp.Or(s.Thinking, d.Thinking), cmp.Or(s.Summary, d.Summary)
 	s.MaxTokens = cmp.Or(s.MaxTokens, d.MaxTokens)
 	s.ToolTimeout, s.ToolOutput = cmp.Or(s.ToolTimeout, d.ToolTimeout), cmp.Or(s.ToolOutput, d.ToolOutput)
+	if s.RetryStatuses == nil {
+		s.RetryStatuses = d.RetryStatuses
+	}
 	return s
 }
 
@@ -49,6 +56,9 @@ func (s ModelSettings) unlike(d ModelSettings) ModelSettings {
 	clearSame(&s.MaxTokens, d.MaxTokens)
 	clearSame(&s.ToolTimeout, d.ToolTimeout)
 	clearSame(&s.ToolOutput, d.ToolOutput)
+	if slices.Equal(s.RetryStatuses, d.RetryStatuses) {
+		s.RetryStatuses = nil
+	}
 	return s
 }
 
@@ -167,6 +177,7 @@ func (s ModelSettings) validate(ps *problems.List, path string) {
 	if n := s.ToolOutput; n != 0 && (n < minToolOutput || n > maxToolOutput) {
 		ps.Add(path+".tool_output", "%d bytes are not %d to %d", n, minToolOutput, maxToolOutput)
 	}
+	validateStatuses(ps, path+".retry_statuses", s.RetryStatuses)
 	if _, err := strconv.Atoi(s.Thinking); err != nil && !slices.Contains([]string{"", string(llm.AdaptiveThinking), string(llm.NoThinking)}, s.Thinking) {
 		ps.Add(path+".thinking", "%q is neither adaptive nor off nor a number of tokens", s.Thinking)
 	}

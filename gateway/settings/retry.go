@@ -56,8 +56,13 @@ func (c RetryConfig) validate(ps *problems.List, path string) {
 			ps.Add(path+"."+key, "%s is negative", d)
 		}
 	}
-	for i, s := range c.Statuses {
-		at := fmt.Sprintf("%s.statuses[%d]", path, i)
+	validateStatuses(ps, path+".statuses", c.Statuses)
+}
+
+// validateStatuses reports the mistakes in the statuses after which a call is tried again.
+func validateStatuses(ps *problems.List, path string, statuses []int) {
+	for i, s := range statuses {
+		at := fmt.Sprintf("%s[%d]", path, i)
 		switch {
 		case s < 400 || s > 599:
 			ps.Add(at, "%d is not 400 to 599", s)

@@ -91,6 +91,7 @@ type Agent struct {
 	Title      *agent.Titling  // what finds titles of its conversations; nil: they have none
 
 	Parameters  llm.Parameters // how the model is asked
+	Retry       agent.Retrier  // of its failed calls, whichever model; nil: as the loop says
 	ToolTimeout time.Duration  // of one call; 0: tools.DefaultTimeout
 	ToolOutput  int            // bytes of one result; 0: tools.DefaultOutput
 	Env         []string       // name=value for the scripts of its turns

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
 	"parley/simulators/model"
@@ -222,5 +223,57 @@ func TestAProviderSaysAfterWhichStatusesItIsAskedAgain(t *testing.T) {
 		if got := len(env.Model.Requests()); got != want {
 			t.Errorf("after %d: %d requests, not %d", status, got, want)
 		}
+	}
+}
+
+// A provider keeps what it has read for as long as an agent says, or a model where the agent says
+// nothing, and what that costs is in the ledger as on the bill. (issue 13: cache writes)
+func TestWhatAProviderHasReadIsKeptForAsLongAsAnAgentSays(t *testing.T) {
+	t.Parallel()
+	price := demoPrice(t)
+	for _, c := range []struct {
+		kind           string
+		byAgent        string
+		byModel        string
+		short, forLong bool // what is written, if anything
+	}{
+		{settings.KindAnthropic, "", "", true, false},
+		{settings.KindAnthropic, "1h", "5m", false, true},
+		{settings.KindAnthropic, "", "1h", false, true},
+		{settings.KindOpenAIResponses, "", "", false, false}, // it is not said what is
+		{settings.KindOpenAIResponses, "30m", "12h", true, false},
+		{settings.KindOpenAIResponses, "", "12h", false, true},
+	} {
+		t.Run(c.kind+"/"+c.byAgent+"/"+c.byModel, func(t *testing.T) {
+			t.Parallel()
+			env := gatewaytest.Open(t, gatewaytest.Options{Prices: map[string]model.Price{"demo": price}, Change: func(cfg *settings.Config) {
+				p := cfg.Providers["sim"]
+				if p.Kind = c.kind; c.kind != settings.KindAnthropic {
+					p.BaseURL += "/v1"
+				}
+				p.Models = []settings.ModelConfig{{Name: "demo", ModelSettings: settings.ModelSettings{CacheTTL: c.byModel}}}
+				cfg.Providers["sim"] = p
+				a := cfg.Agents["main"]
+				a.CacheTTL = c.byAgent
+				cfg.Agents["main"] = a
+			}})
+			gw := env.Start()
+			gw.Ask(gatewaytest.Ann, "one")
+			gw.Ask(gatewaytest.Ann, "two")
+			var u model.Usage
+			var billed int64
+			for _, e := range env.Model.Bill().Entries {
+				u.CacheRead, u.CacheWrite5m, u.CacheWrite1h = u.CacheRead+e.Usage.CacheRead, u.CacheWrite5m+e.Usage.CacheWrite5m, u.CacheWrite1h+e.Usage.CacheWrite1h
+				billed += e.Pico
+			}
+			if u.CacheRead == 0 || u.CacheWrite5m > 0 != c.short || u.CacheWrite1h > 0 != c.forLong {
+				t.Errorf("read and written: %+v", u)
+			}
+			used, err := admin.NewClient(gw.AdminSocket()).Usage(t.Context(), admin.UsageQuery{By: "model"})
+			noError(t, err)
+			if int64(used.Total.Cost) != billed {
+				t.Errorf("the ledger has %s, the provider's bill %d", used.Total.Cost, billed)
+			}
+		})
 	}
 }

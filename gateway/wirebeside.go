@@ -42,7 +42,7 @@ func (e *edition) wireTitles(name string, a settings.AgentConfig) error {
 	}
 	t, own := agent.NewTitling(m), e.cfg.ModelSettingsOf(model)
 	t.MaxTokens = cmp.Or(own.MaxTokens, t.MaxTokens)
-	if p := own.Parameters(); p != (llm.Parameters{}) {
+	if p := own.Parameters(); p != (llm.Parameters{CacheTTL: p.CacheTTL}) {
 		t.Parameters = p // the operator knows how it is to be asked
 	}
 	if n := nameOf(m); !slices.Contains(e.sets.Models, n) { // its window is no concern here

@@ -16,6 +16,9 @@ type Info struct {
 	Efforts  []string // that it takes; nil: none. Never changed
 	Thinking Thoughts // how it can be asked to think
 
+	// CacheTTL: in OpenAI's Responses it can be told how long a cached request is kept.
+	CacheTTL bool
+
 	// ResponsesOnly: while it reasons it takes tools only in OpenAI's Responses.
 	ResponsesOnly bool
 

@@ -26,15 +26,15 @@ var known = Models{
 	"claude-haiku-4-5":  olderClaude(64_000, nil, anthropicDocs),
 	"claude-opus-4-1":   olderClaude(32_000, nil, unchecked),
 
-	"gpt-6.1-sol":   gpt(1_050_000, efforts6, newest, unchecked),
-	"gpt-6.1-terra": gpt(1_050_000, efforts6, newest, unchecked),
-	"gpt-6-astra":   gpt(1_050_000, efforts6, newest, modelsDev),
-	"gpt-6-sol":     gpt(1_050_000, efforts6, newest, unchecked),
-	"gpt-6-luna":    gpt(1_050_000, efforts6, newest, unchecked),
-	"gpt-5.6-sol":   gpt(1_050_000, efforts56, newest, openaiDocs),
-	"gpt-5.6-terra": gpt(1_050_000, efforts56, newest, openaiDocs),
-	"gpt-5.6-luna":  gpt(1_050_000, efforts56, newest, openaiDocs),
-	"gpt-5.6":       gpt(1_050_000, efforts56, newest, openaiDocs),
+	"gpt-6.1-sol":   gpt(1_050_000, efforts6, cached, unchecked),
+	"gpt-6.1-terra": gpt(1_050_000, efforts6, cached, unchecked),
+	"gpt-6-astra":   gpt(1_050_000, efforts6, cached, modelsDev),
+	"gpt-6-sol":     gpt(1_050_000, efforts6, cached, unchecked),
+	"gpt-6-luna":    gpt(1_050_000, efforts6, cached, unchecked),
+	"gpt-5.6-sol":   gpt(1_050_000, efforts56, cached, openaiDocs),
+	"gpt-5.6-terra": gpt(1_050_000, efforts56, cached, openaiDocs),
+	"gpt-5.6-luna":  gpt(1_050_000, efforts56, cached, openaiDocs),
+	"gpt-5.6":       gpt(1_050_000, efforts56, cached, openaiDocs),
 	"gpt-5.5":       gpt(1_050_000, efforts52, newest, openaiDocs),
 	"gpt-5.4":       gpt(1_050_000, efforts52, toolsInResponses, modelsDev),
 	"gpt-5.4-mini":  gpt(400_000, efforts52, toolsInResponses, unchecked),
@@ -119,4 +119,10 @@ func toolsInResponses(i *Info) { i.ResponsesOnly = true }
 func newest(i *Info) {
 	reasonsUnasked(i)
 	toolsInResponses(i)
+}
+
+// cached are those from GPT-5.6 on (OpenAI: prompt caching, 2026-11).
+func cached(i *Info) {
+	newest(i)
+	i.CacheTTL = true
 }

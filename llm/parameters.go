@@ -16,6 +16,10 @@ type Parameters struct {
 	// Summary asks for thinking as people can read it: auto, concise or detailed; "": as the
 	// provider does it unasked, mostly not at all.
 	Summary string `json:"thinking_summary,omitempty"`
+
+	// CacheTTL is how long the provider is to keep at least what it has read of a request: 5m or
+	// 1h with Anthropic, 30m or 12h in OpenAI's Responses; "": the shorter one, as all do unasked.
+	CacheTTL string `json:"cache_ttl,omitempty"`
 }
 
 // Thinking says whether a Claude model thinks before it answers. Models of OpenAI are told

@@ -21,6 +21,7 @@ type ModelSettings struct {
 	Effort      string   `yaml:"effort"`           // none, minimal, low, medium, high, xhigh or max
 	Thinking    string   `yaml:"thinking"`         // of Claude: adaptive, off, or a number of tokens
 	Summary     string   `yaml:"thinking_summary"` // auto, concise or detailed
+	CacheTTL    string   `yaml:"cache_ttl"`        // how long the provider keeps what it has read: 5m or 1h; in Responses 30m or 12h
 	MaxTokens   int      `yaml:"max_tokens"`       // output of one call, thinking included; 0: as much as the model has
 
 	// RetryStatuses are the statuses of HTTP after which a call of the model is tried again.
@@ -42,7 +43,7 @@ type ModelConfig struct {
 func (s ModelSettings) or(d ModelSettings) ModelSettings {
 	s.Temperature, s.TopP = cmp.Or(s.Temperature, d.Temperature), cmp.Or(s.TopP, d.TopP)
 	s.Effort, s.Thinking, s.Summary = cmp.Or(s.Effort, d.Effort), cmp.Or(s.Thinking, d.Thinking), cmp.Or(s.Summary, d.Summary)
-	s.MaxTokens = cmp.Or(s.MaxTokens, d.MaxTokens)
+	s.CacheTTL, s.MaxTokens = cmp.Or(s.CacheTTL, d.CacheTTL), cmp.Or(s.MaxTokens, d.MaxTokens)
 	s.ToolTimeout, s.ToolOutput = cmp.Or(s.ToolTimeout, d.ToolTimeout), cmp.Or(s.ToolOutput, d.ToolOutput)
 	if s.RetryStatuses == nil {
 		s.RetryStatuses = d.RetryStatuses
@@ -70,7 +71,7 @@ func clearSame[T comparable](v *T, other T) {
 
 // Parameters returns how the model is asked, of settings that Validate accepts.
 func (s ModelSettings) Parameters() llm.Parameters {
-	p := llm.Parameters{Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort, Summary: s.Summary}
+	p := llm.Parameters{Temperature: s.Temperature, TopP: s.TopP, Effort: s.Effort, Summary: s.Summary, CacheTTL: s.CacheTTL}
 	if n, err := strconv.Atoi(s.Thinking); err == nil {
 		p.Thinking, p.Budget = llm.Budgeted, n
 	} else {
@@ -156,6 +157,7 @@ func (s ModelSettings) says(key string) string {
 	}
 	return map[string]string{
 		"temperature": number(s.Temperature), "top_p": number(s.TopP), "effort": s.Effort, "thinking": s.Thinking, "thinking_summary": s.Summary,
+		"cache_ttl": s.CacheTTL,
 	}[key]
 }
 

@@ -18,6 +18,9 @@ func Check(model string, p llm.Parameters, maxTokens int) []llm.Refusal {
 	c.thinking()
 	c.summary()
 	c.sampling()
+	if t := p.CacheTTL; t != "" && t != "5m" && t != ttlHour {
+		c.refuse("cache_ttl", "%q is neither 5m nor 1h", t)
+	}
 	return c.refusals
 }
 

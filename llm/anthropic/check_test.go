@@ -28,6 +28,9 @@ func TestCheckReportsWhatAClaudeRefuses(t *testing.T) {
 		{"claude-haiku-5-5", p{}, 128_000, ""},
 		{"claude-haiku-4-5", p{}, 64_000, ""},
 
+		{"claude-haiku-4-5", p{CacheTTL: "5m"}, 64_000, ""},
+		{"claude-haiku-4-5", p{CacheTTL: "1h"}, 64_000, ""},
+
 		{"claude-haiku-4-5", p{Temperature: number(0.5)}, 64_000, ""},
 		{"claude-haiku-4-5", p{TopP: number(0.5)}, 64_000, ""},
 		{"claude-haiku-4-5", p{Temperature: number(0.5), TopP: number(0.5)}, 64_000, "top_p"},

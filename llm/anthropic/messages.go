@@ -35,6 +35,19 @@ type source struct {
 
 type cacheControl struct {
 	Type string `json:"type"`
+	TTL  string `json:"ttl,omitempty"`
+}
+
+// ttlHour is the time that has to be said; without one it is five minutes.
+const ttlHour = "1h"
+
+// breakpoint returns a mark up to which the request is kept for that time.
+func breakpoint(ttl string) *cacheControl {
+	c := &cacheControl{Type: "ephemeral"}
+	if ttl == ttlHour {
+		c.TTL = ttl
+	}
+	return c
 }
 
 // turn is a message before it is written: raw blocks of the assistant, or our
@@ -73,7 +86,7 @@ func (m *Model) messagesJSON(r llm.Request) (prefix, rest []byte, unthought bool
 		return nil, nil, false, nil
 	}
 	unthought = opensUnthought(turns)
-	stable := markBreakpoints(turns)
+	stable := markBreakpoints(turns, r.CacheTTL)
 	var w writer
 	for i, t := range turns[:stable] {
 		if err := t.write(&w); err != nil {
@@ -151,7 +164,7 @@ const breakpoints = 2
 
 // markBreakpoints puts a breakpoint on the last block of the last two user turns, and returns how
 // many turns stand before the first of them.
-func markBreakpoints(turns []*turn) (before int) {
+func markBreakpoints(turns []*turn, ttl string) (before int) {
 	free := breakpoints
 	before = len(turns) - 1
 	for i := len(turns) - 1; i >= 0 && free > 0; i-- {
@@ -163,7 +176,7 @@ func markBreakpoints(turns []*turn) (before int) {
 		if len(t.blocks) == 0 {
 			last = &t.results
 		}
-		(*last)[len(*last)-1].Cache = &cacheControl{Type: "ephemeral"}
+		(*last)[len(*last)-1].Cache = breakpoint(ttl)
 		free--
 		before = i
 	}

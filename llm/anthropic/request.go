@@ -107,7 +107,7 @@ func (m *Model) settings(r llm.Request) settings {
 	s := settings{
 		Model:     m.Name(),
 		MaxTokens: m.MaxTokens(r),
-		System:    encodeSystem(r.System),
+		System:    encodeSystem(r.System, r.CacheTTL),
 
 		Temperature: r.Temperature,
 		TopP:        r.TopP,
@@ -127,7 +127,7 @@ func (m *Model) settings(r llm.Request) settings {
 
 // encodeSystem is the system blocks in order, the last two of those that ask for it
 // with a breakpoint. Empty blocks are refused by the API and left out.
-func encodeSystem(blocks []llm.SystemBlock) []block {
+func encodeSystem(blocks []llm.SystemBlock, ttl string) []block {
 	var out []block
 	free := systemBreakpoints
 	for _, b := range blocks {
@@ -142,7 +142,7 @@ func encodeSystem(blocks []llm.SystemBlock) []block {
 		}
 		next--
 		if blocks[i].Cache {
-			out[next].Cache = &cacheControl{Type: "ephemeral"}
+			out[next].Cache = breakpoint(ttl)
 			free--
 		}
 	}

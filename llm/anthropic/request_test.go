@@ -220,6 +220,25 @@ func TestThereAreNeverMoreThanFourBreakpoints(t *testing.T) {
 
 // The next request's text begins with the last one's, up to its breakpoint:
 // what the cache is keyed by.
+// Every breakpoint has the time that was asked for: a longer one may not stand behind a shorter.
+func TestEveryBreakpointHasTheTimeThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for ttl, want := range map[string]string{"": `{"type":"ephemeral"}`, "5m": `{"type":"ephemeral"}`, "1h": `{"type":"ephemeral","ttl":"1h"}`} {
+		s := serve(t, text("ok"))
+		r := llm.Request{
+			System:     []llm.SystemBlock{{Text: "a", Cache: true}, {Text: "b", Cache: true}},
+			Messages:   []transcript.Message{said(transcript.User, words("q")), said(transcript.Assistant, words("a")), said(transcript.User, words("last"))},
+			Parameters: llm.Parameters{CacheTTL: ttl},
+		}
+		if _, _, err := llmtest.Ask(t, newModel(t, s, model), r); err != nil {
+			t.Fatal(err)
+		}
+		if raw := s.body(0).raw; strings.Count(raw, `"cache_control":`+want) != 4 || strings.Count(raw, `"cache_control"`) != 4 {
+			t.Errorf("%q: %s", ttl, raw)
+		}
+	}
+}
+
 func TestTheNextRequestContinuesTheLastOne(t *testing.T) {
 	t.Parallel()
 	s := serve(t, tool("toolu_1", "look", "{}"), text("ok"))

@@ -21,6 +21,7 @@ func Check(model string, p llm.Parameters, responses, own, tools bool) []llm.Ref
 		c.refuse("thinking", "it is for Claude; here effort says how much is thought")
 	}
 	c.summary(responses)
+	c.cache(responses)
 	if own && tools && !responses && c.known && c.info.ResponsesOnly && p.IsReasoning(c.info) {
 		c.refuse("effort", "%s takes tools in Chat Completions only without reasoning: set the provider's kind to openai-responses%s", model, c.orNone())
 	}
@@ -79,6 +80,18 @@ func (c *check) sampling() {
 		case reasons:
 			c.refuse(s.name, "%s takes none", c.model)
 		}
+	}
+}
+
+func (c *check) cache(responses bool) {
+	switch t := c.p.CacheTTL; {
+	case t == "":
+	case !responses:
+		c.refuse("cache_ttl", "Chat Completions knows no other time than its own: set the provider's kind to openai-responses")
+	case t != "30m" && t != "12h":
+		c.refuse("cache_ttl", "%q is neither 30m nor 12h", t)
+	case c.known && !c.info.CacheTTL:
+		c.refuse("cache_ttl", "%s takes none", c.model)
 	}
 }
 

@@ -48,6 +48,9 @@ func TestCheckReportsWhatAModelOfOpenAIRefuses(t *testing.T) {
 		{"gpt-5.4", chat, true, p{}, ""},
 		{"gpt-5.4", chat, true, p{Effort: "low"}, "effort"},
 		{"gpt-6-astra", responses, true, p{Effort: "none"}, "effort"},
+		{"gpt-6-astra", responses, true, p{CacheTTL: "12h"}, ""},
+		{"gpt-5.6-sol", responses, true, p{CacheTTL: "30m"}, ""},
+		{"gpt-5.6-sol", responses, true, p{CacheTTL: "1h"}, "cache_ttl"},
 		{"llama", chat, true, p{Effort: "max", Temperature: decimal(2), TopP: decimal(0.1)}, ""},
 		{"llama", chat, true, p{Effort: "frob"}, "effort"},
 	} {

@@ -18,6 +18,7 @@ type responsesSettings struct {
 	Include         []string           `json:"include,omitempty"`
 	ServiceTier     string             `json:"service_tier,omitempty"`
 	PromptCacheKey  string             `json:"prompt_cache_key,omitempty"`
+	CacheOptions    *cacheOptions      `json:"prompt_cache_options,omitempty"`
 	MaxOutputTokens int                `json:"max_output_tokens,omitempty"`
 	Temperature     *float64           `json:"temperature,omitempty"`
 	TopP            *float64           `json:"top_p,omitempty"`
@@ -28,6 +29,11 @@ type responsesSettings struct {
 type responsesBehind struct {
 	ToolChoice   string `json:"tool_choice,omitempty"`
 	Instructions string `json:"instructions,omitempty"`
+}
+
+// cacheOptions say how long what a request holds is kept at least.
+type cacheOptions struct {
+	TTL string `json:"ttl"`
 }
 
 type reasoningSettings struct {
@@ -56,6 +62,9 @@ func (m *Responses) settings(r llm.Request) responsesSettings {
 	}
 	if (len(m.Info().Efforts) > 0 || s.Reasoning != nil) && !m.o.DropReasoning {
 		s.Include = []string{"reasoning.encrypted_content"}
+	}
+	if r.CacheTTL != "" {
+		s.CacheOptions = &cacheOptions{r.CacheTTL}
 	}
 	if m.o.PromptCacheKey {
 		s.PromptCacheKey = r.CacheKey

@@ -17,6 +17,8 @@ type counts struct {
 	PromptDetails struct {
 		Cached     int64 `json:"cached_tokens"`
 		CacheWrite int64 `json:"cache_write_tokens"`
+
+		Kept12h int64 `json:"-"` // of those, in Responses
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
 		Reasoning int64 `json:"reasoning_tokens"`
@@ -40,6 +42,9 @@ type responseCounts struct {
 	InputDetails struct {
 		Cached     int64 `json:"cached_tokens"`
 		CacheWrite int64 `json:"cache_write_tokens"`
+		Written    struct {
+			Kept12h int64 `json:"ttl_12h_tokens"`
+		} `json:"cache_write_tokens_details"`
 	} `json:"input_tokens_details"`
 	OutputDetails struct {
 		Reasoning int64 `json:"reasoning_tokens"`
@@ -53,6 +58,7 @@ func (c responseCounts) chatCounts() *counts {
 	same := c.counts
 	same.Prompt, same.Completion = c.Input, c.Output
 	same.PromptDetails.Cached, same.PromptDetails.CacheWrite = c.InputDetails.Cached, c.InputDetails.CacheWrite
+	same.PromptDetails.Kept12h = c.InputDetails.Written.Kept12h
 	same.CompletionDetails.Reasoning = c.OutputDetails.Reasoning
 	return &same
 }
@@ -63,6 +69,7 @@ func (c responseCounts) chatCounts() *counts {
 func (c counts) buckets() costs.Usage {
 	cached := max(c.PromptDetails.Cached, c.CacheHit, 0)
 	written := max(c.PromptDetails.CacheWrite, 0)
+	long := min(max(c.PromptDetails.Kept12h, 0), written)
 	reasoned := max(c.CompletionDetails.Reasoning, 0)
 	out := max(c.Completion, 0)
 	beside := c.Total == c.Prompt+c.Completion+reasoned
@@ -73,7 +80,8 @@ func (c counts) buckets() costs.Usage {
 	u := costs.Usage{
 		Input:        max(c.Prompt-cached-written, 0),
 		CacheRead:    cached,
-		CacheWrite5m: written,
+		CacheWrite5m: written - long,
+		CacheWrite1h: long, // the dearer of the two times
 		Output:       out,
 		Reasoning:    min(reasoned, out),
 		Source:       costs.Reported,

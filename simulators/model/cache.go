@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -25,7 +26,11 @@ type remembered struct {
 // forgotten, and everything if that is nothing.
 const maxPrefixes = 1 << 18
 
-const openaiLife = 10 * time.Minute
+// How long OpenAI's prefixes are kept: when nothing is said, and at most.
+const (
+	openaiLife = 10 * time.Minute
+	longLife   = 12 * time.Hour
+)
 
 func newCache(minimum int, now func() time.Time) *cache {
 	return &cache{seed: maphash.MakeSeed(), min: minimum, now: now, until: map[uint64]remembered{}}
@@ -124,10 +129,19 @@ func (c *cache) automatic(p *Prompt, total int) Usage {
 	}
 	for _, m := range ms {
 		if m.tokens >= c.min {
-			c.keep(m.sum, openaiLife, now)
+			c.keep(m.sum, cmp.Or(p.kept, openaiLife), now)
 		}
 	}
-	return Usage{Input: int64(total - read), CacheRead: int64(read)}
+	u := Usage{CacheRead: int64(read)}
+	switch written := int64(total - read); p.kept {
+	case 0:
+		u.Input = written
+	case longLife:
+		u.CacheWrite1h = written
+	default:
+		u.CacheWrite5m = written
+	}
+	return u
 }
 
 // longest finds and renews the longest remembered prefix. c.mu is held.

@@ -46,7 +46,9 @@
 //
 // OpenAI: the longest remembered prefix, rounded down to 128 tokens, counts
 // as cached if it has at least Options.MinCacheTokens. The end of every block
-// is remembered for ten minutes.
+// is remembered for ten minutes. A request of Responses with prompt_cache_options is
+// remembered for 30 minutes or 12 hours, as its ttl says, and what is not read is
+// billed as written for that time.
 //
 // # What Responses leaves out
 //

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // Protocol is which provider's language a request was written in.
@@ -45,6 +46,7 @@ type Prompt struct {
 
 	usageInStream bool // OpenAI: stream_options.include_usage
 	responses     responsesWishes
+	kept          time.Duration // OpenAI: how long a cached prefix is kept; 0: nothing said
 	segments      []segment
 	anthropic
 }

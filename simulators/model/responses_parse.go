@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 type responsesRequest struct {
@@ -23,7 +24,13 @@ type responsesRequest struct {
 	PreviousID      *string            `json:"previous_response_id"`
 	Conversation    json.RawMessage    `json:"conversation"`
 	Store           *bool              `json:"store"`
-	Reasoning       *struct {
+	CacheOptions    *struct {
+		TTL        *string         `json:"ttl"`
+		Mode       json.RawMessage `json:"mode"`
+		Prewarm    json.RawMessage `json:"prewarm"`
+		Comparison json.RawMessage `json:"comparison_response_id"`
+	} `json:"prompt_cache_options"`
+	Reasoning *struct {
 		Effort  *string         `json:"effort"`
 		Summary *string         `json:"summary"`
 		Context json.RawMessage `json:"context"`
@@ -34,7 +41,7 @@ type responsesRequest struct {
 
 // responsesWithout are keys that are known, and of no effect here.
 var responsesWithout = strings.Fields(`access_programs background context_management max_tool_calls metadata moderation prompt prompt_cache_key
-	prompt_cache_options prompt_cache_retention safety_identifier text top_logprobs truncation user`)
+	prompt_cache_retention safety_identifier text top_logprobs truncation user`)
 
 // responsesWishes are what the answer needs of the request.
 type responsesWishes struct {
@@ -92,6 +99,16 @@ func (p *Prompt) responsesSettings(q *responsesRequest) {
 			panic(invalidParam("max_output_tokens", "integer_below_min_value", pathf("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %d instead.", *n)))
 		}
 		p.MaxTokens = *n
+	}
+	if o := q.CacheOptions; o != nil {
+		p.kept = 30 * time.Minute
+		switch {
+		case o.TTL == nil || *o.TTL == "30m":
+		case *o.TTL == "12h":
+			p.kept = longLife
+		default:
+			panic(invalidParam("prompt_cache_options.ttl", "invalid_value", pathf("Invalid value: '%s'. Supported values are: '30m' and '12h'.", *o.TTL)))
+		}
 	}
 	tier := responsesTier(q.ServiceTier)
 	p.responses = responsesWishes{

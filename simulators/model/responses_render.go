@@ -126,8 +126,8 @@ func (d responsesAnswer) response(status, reason string, failure any) {
 	d.put(`],"parallel_tool_calls":?,"previous_response_id":null,"service_tier":?,"store":?,"temperature":1.0,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled","usage":`,
 		!d.prompt.Choice.OnlyOne, tier, w.store)
 	if u := d.full; done && !d.noUsage {
-		d.put(`{"input_tokens":?,"input_tokens_details":{"cached_tokens":?,"cache_write_tokens":?},"output_tokens":?,"output_tokens_details":{"reasoning_tokens":?},"total_tokens":?}`,
-			u.TotalInput(), u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.Output, u.Reasoning, u.TotalInput()+u.Output)
+		d.put(`{"input_tokens":?,"input_tokens_details":{"cached_tokens":?,"cache_write_tokens":?,"cache_write_tokens_details":{"ttl_12h_tokens":?,"ttl_30m_tokens":?}},"output_tokens":?,"output_tokens_details":{"reasoning_tokens":?},"total_tokens":?}`,
+			u.TotalInput(), u.CacheRead, u.CacheWrite5m+u.CacheWrite1h, u.CacheWrite1h, u.CacheWrite5m, u.Output, u.Reasoning, u.TotalInput()+u.Output)
 	} else {
 		d.put("null")
 	}

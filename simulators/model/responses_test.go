@@ -63,6 +63,7 @@ var responsesRejections = []rejection{
 	{"tool twice", res(hi, `,"tools":[`+rTool+","+rTool+`]`), 400, "must be unique"},
 	{"choice without tools", res(hi, `,"tool_choice":"required"`), 400, "must be specified with 'tools'"},
 	{"choice of an unknown tool", res(hi, `,"tools":[`+rTool+`],"tool_choice":{"type":"function","name":"g"}`), 400, "'g' not found"},
+	{"kept for another time", res(hi, `,"prompt_cache_options":{"ttl":"1h"}`), 400, "Invalid value: '1h'."},
 	{"stream options without stream", res(hi, `,"stream_options":{"include_obfuscation":false}`), 400, "only allowed when 'stream' is enabled"},
 	{"too large", `{"model":"` + strings.Repeat("x", 70_000) + `"}`, 413, "Maximum request body size"},
 }
@@ -71,7 +72,7 @@ func TestWellFormedItemsAreTaken(t *testing.T) {
 	t.Parallel()
 	h := start(t, model.Options{})
 	for _, body := range []string{
-		`{"model":"m","input":"hi","instructions":"s","tools":[],"tool_choice":"auto","reasoning":{"effort":"low"},"prompt_cache_key":"k"}`,
+		`{"model":"m","input":"hi","instructions":"s","tools":[],"tool_choice":"auto","reasoning":{"effort":"low"},"prompt_cache_key":"k","prompt_cache_options":{"ttl":"12h","mode":"implicit"}}`,
 		res(`{"role":"developer","content":"s"},`+hi+","+rCall+`,{"type":"message","role":"assistant","content":"I look"},`+rResult+","+hi, `,"tools":[`+rTool+`],"tool_choice":"none","parallel_tool_calls":false,"store":false`),
 		res(`{"role":"user","content":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"data:","detail":"auto"}]},{"type":"web_search_call","id":"ws_1","status":"completed"},`+hi, ""),
 	} {
@@ -108,7 +109,7 @@ func TestTheEventsOfAResponseComeInTheirOrder(t *testing.T) {
 		}
 	}
 	first, last := data[0]["response"].(map[string]any), data[len(data)-1]["response"].(map[string]any)
-	if got := compact(t, last["usage"]); got != `{"input_tokens":9632,"input_tokens_details":{"cache_write_tokens":3337,"cached_tokens":6289},"output_tokens":99,"output_tokens_details":{"reasoning_tokens":40},"total_tokens":9731}` {
+	if got := compact(t, last["usage"]); got != `{"input_tokens":9632,"input_tokens_details":{"cache_write_tokens":3337,"cache_write_tokens_details":{"ttl_12h_tokens":337,"ttl_30m_tokens":3000},"cached_tokens":6289},"output_tokens":99,"output_tokens_details":{"reasoning_tokens":40},"total_tokens":9731}` {
 		t.Errorf("usage %s", got)
 	}
 	if first["status"] != "in_progress" || first["usage"] != nil || len(first["output"].([]any)) != 0 || last["status"] != "completed" || last["service_tier"] != "priority" || last["id"] != first["id"] {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -71,11 +72,9 @@ func TestAPlainTurnTakesTheseStatements(t *testing.T) {
 	}
 	want, sum := map[string]int{}, 0
 	for line := range strings.Lines(strings.TrimSpace(plainTurn)) {
-		n, what := 0, ""
-		if _, err := fmt.Sscan(line, &n); err != nil {
-			t.Fatal(err)
-		}
-		_, what, _ = strings.Cut(strings.TrimSpace(line), " ")
+		number, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(number)
+		noError(t, err)
 		want[what] = n
 	}
 	var list strings.Builder

@@ -86,6 +86,9 @@ type Options struct {
 	// Statement, if set, is called with the text of each statement that SQLite runs, without its
 	// values, for who counts what a turn costs; by several goroutines at once. It must not block.
 	Statement func(query string)
+	// CommitWait is how long a commit of SQLite waits for the first write of a turn that has begun
+	// meanwhile; 0: as the store does.
+	CommitWait time.Duration
 	// Subagent, if set, is called when a sub-agent begins and when it has ended,
 	// by several of them at once. It must not block for long.
 	Subagent func(Subagent)

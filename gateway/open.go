@@ -87,7 +87,7 @@ func (g *Gateway) open(ctx context.Context) (o resources, err error) {
 }
 
 func (g *Gateway) openSQLite(ctx context.Context, o *resources) error {
-	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, database), Log: g.o.Logger, Now: g.o.Now, Trace: g.o.Statement})
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, database), Log: g.o.Logger, Now: g.o.Now, Trace: g.o.Statement, Linger: g.o.CommitWait})
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}

@@ -67,9 +67,11 @@ type Options struct {
 	Change func(*settings.Config)
 	// PDFExtractor is the command that reads PDFs; nil: they are not read.
 	PDFExtractor []string
-	Statement    func(query string) // see gateway.Options
-	Log          *slog.Logger
-	Keep         int // of the books; see the simulators
+	// Statement and CommitWait: see gateway.Options.
+	Statement  func(query string)
+	CommitWait time.Duration
+	Log        *slog.Logger
+	Keep       int // of the books; see the simulators
 }
 
 // Env is servers that outlive gateways, and the state that gateways share when
@@ -190,7 +192,7 @@ func (h *Env) StartAs(change func(*settings.Config)) *Running {
 	r.next.Store(&cfg)
 	g, err := gateway.New(cfg, gateway.Options{
 		Next: r.configuration, Look: r.Looks,
-		Logger: h.o.Log, Version: "test", PDFExtractor: h.o.PDFExtractor, Statement: h.o.Statement,
+		Logger: h.o.Log, Version: "test", PDFExtractor: h.o.PDFExtractor, Statement: h.o.Statement, CommitWait: h.o.CommitWait,
 		Delivered: func(a gateway.Answer) {
 			if a.Folder != "" {
 				r.folders.Store(a.Chat, a.Folder)

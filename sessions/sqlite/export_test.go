@@ -3,7 +3,6 @@ package sqlite
 import (
 	"os"
 	"syscall"
-	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -24,9 +23,6 @@ func (s *Store) Work() (statements, commits int64) {
 	<-s.w.done
 	return s.w.tx.conn.ran, s.w.tx.commits
 }
-
-// Linger sets how long a commit waits for what somebody does who goes on already.
-func (s *Store) Linger(d time.Duration) { s.w.wait = d }
 
 // Statements are what the queries of people run, with their arguments.
 func Statements() map[string][]any {

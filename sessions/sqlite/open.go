@@ -90,7 +90,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, errors.Join(err, s.readers.close(), c.close(), s.markDamaged(err, left))
 	}
-	s.w = newWriter(c, l, highest, commits, early, &s.chats, s.records)
+	s.w = newWriter(c, l, highest, commits, early, &s.chats, s.records, o.Linger)
 	return s, nil
 }
 

@@ -57,6 +57,9 @@ type Options struct {
 	// Now returns the clock for what no caller gives a time for: when a migration
 	// ran, and what Clock answers. nil: time.Now.
 	Now func() time.Time
+	// Linger is how long a commit waits for what somebody does who goes on already with what is
+	// in it, see [rules.EarlyDriver]; 0: 5 ms.
+	Linger time.Duration
 	// Trace is called with the text of each statement before it runs, without its values; by
 	// several goroutines at once. It must not block, nor call the store. nil: nobody counts.
 	Trace func(query string)

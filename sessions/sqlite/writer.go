@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,9 @@ import (
 
 // Writes that wait while one transaction is being committed share the next one.
 const (
-	maxWaiting = 1024 // beyond, callers block
-	maxInBatch = 256
-	// longestWait is how long a commit waits for what somebody does who goes on already.
-	longestWait = 5 * time.Millisecond
+	maxWaiting  = 1024 // beyond, callers block
+	maxInBatch  = 256
+	longestWait = 5 * time.Millisecond // see [Options.Linger]
 )
 
 // op is one write. It may be run twice, and is answered after the commit. An
@@ -33,19 +33,19 @@ type writer struct {
 	tx   tx
 	lock *lock
 	ops  chan op
-	wait time.Duration // see longestWait; set before use
+	wait time.Duration // see [Options.Linger]
 	done chan struct{} // closed when the goroutine has ended
 
 	mu      sync.RWMutex // guards stopped, and ops against being closed under a sender
 	stopped bool
 }
 
-func newWriter(c *conn, l *lock, highest, commits int64, early map[string]bool, chats *atomic.Bool, records *recordCache) *writer {
+func newWriter(c *conn, l *lock, highest, commits int64, early map[string]bool, chats *atomic.Bool, records *recordCache, linger time.Duration) *writer {
 	w := &writer{
 		tx:   tx{conn: c, chats: chats, records: records, rowCache: newKnown(), highest: highest, stored: highest, commits: commits},
 		lock: l,
 		ops:  make(chan op, maxWaiting),
-		wait: longestWait,
+		wait: cmp.Or(linger, longestWait),
 		done: make(chan struct{}),
 	}
 	w.tx.early = early

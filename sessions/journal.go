@@ -59,28 +59,13 @@ func (j *Journal) SetOpening(m transcript.Message, open func(context.Context, *O
 	j.opening, j.open = m, open
 }
 
-// ensureOpen opens the turn if it is not.
-func (j *Journal) ensureOpen(ctx context.Context) error {
+// ensureOpen opens the turn if it is not, with its first call unless that is nil. After an error
+// it is still to be opened.
+func (j *Journal) ensureOpen(ctx context.Context, call *OpeningCall) error {
 	if j.open == nil {
 		return nil
 	}
-	err := j.open(ctx, nil)
-	if err == nil {
-		j.open = nil
-	}
-	return err
-}
-
-// openReserving opens the turn with its first call. When a budget refuses that, the turn is
-// opened without: the refusal is an answer, which needs a turn.
-func (j *Journal) openReserving(ctx context.Context, c Charge, r costs.Reservation) error {
-	err := j.open(ctx, &OpeningCall{Charge: c, Reservation: r})
-	if _, refused := errors.AsType[*costs.BudgetError](err); refused {
-		if oerr := j.ensureOpen(ctx); oerr != nil {
-			return oerr
-		}
-		return err
-	}
+	err := j.open(ctx, call)
 	if err == nil {
 		j.open = nil
 	}
@@ -120,7 +105,7 @@ func (j *Journal) noteCommit(err error, ms []transcript.Message) error {
 
 // Append calls [Turns].Append.
 func (j *Journal) Append(ctx context.Context, ms ...transcript.Message) error {
-	if err := j.ensureOpen(ctx); err != nil {
+	if err := j.ensureOpen(ctx, nil); err != nil {
 		return err
 	}
 	return j.noteCommit(j.Store.Append(ctx, j.Fence, j.Turn, ms...), ms)
@@ -128,7 +113,7 @@ func (j *Journal) Append(ctx context.Context, ms ...transcript.Message) error {
 
 // Join calls [Turns].Join. It fills in o.Turn.
 func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
-	if err := j.ensureOpen(ctx); err != nil {
+	if err := j.ensureOpen(ctx, nil); err != nil {
 		return false, err
 	}
 	o.Turn = j.Turn
@@ -167,7 +152,7 @@ func (j *Journal) countUsed(e costs.Entry) {
 
 // Begin calls [Turns].Begin.
 func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, error) {
-	if err := j.ensureOpen(ctx); err != nil {
+	if err := j.ensureOpen(ctx, nil); err != nil {
 		return false, err
 	}
 	return j.Store.Begin(ctx, j.Fence, j.Turn, step, callID)
@@ -185,7 +170,7 @@ func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Re
 		}
 	}
 	if j.open != nil {
-		return r, j.openReserving(ctx, c, r)
+		return r, j.ensureOpen(ctx, &OpeningCall{Charge: c, Reservation: r})
 	}
 	return r, j.Store.Reserve(ctx, j.Fence, c, r)
 }
@@ -201,7 +186,7 @@ func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcri
 
 // End calls [Turns].Finish. It fills in e.Turn.
 func (j *Journal) End(ctx context.Context, e FinishTurn) (Mailbox, bool, error) {
-	if err := j.ensureOpen(ctx); err != nil {
+	if err := j.ensureOpen(ctx, nil); err != nil {
 		return Mailbox{}, false, err
 	}
 	e.Turn = j.Turn

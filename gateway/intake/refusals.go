@@ -12,7 +12,7 @@ import (
 	"parley/sessionkeys"
 )
 
-// refusalEvery is how often the log says of one person that they were refused.
+// refusalEvery is how often the log says of one person that they were refused, by one rule.
 const refusalEvery = time.Minute
 
 // refusals remembers whose refusal the log has said lately, so that nobody fills it by writing.
@@ -52,7 +52,7 @@ func (r *refusals) record(k string, now time.Time) (unsaid int, log bool) {
 }
 
 // passOver counts that nothing is done with m, which is a reason of outcomes, and why: in words
-// for the operator. The log says so of refused people, of each once in a while.
+// for the operator. The log says so of refused people, of each and by each rule once in a while.
 func (i *Intake) passOver(m channels.Message, reason, why string) {
 	i.Observer.CountIgnored(m.Channel, reason)
 	i.remember(m, reason, why)
@@ -62,7 +62,11 @@ func (i *Intake) passOver(m channels.Message, reason, why string) {
 	}
 	switch reason {
 	case outcomes.NotAllowed, outcomes.Limited, outcomes.TooLarge:
-		unsaid, log := i.refusals.record(refusedKey(m), i.Now())
+		rule := reason
+		if reason == outcomes.NotAllowed { // of which there are a few, and a change is the operator's
+			rule = why
+		}
+		unsaid, log := i.refusals.record(refusedKey(m, rule), i.Now())
 		if !log {
 			return
 		}
@@ -84,12 +88,12 @@ func (i *Intake) remember(m channels.Message, reason, why string) {
 	}
 }
 
-// refusedKey names the person whose message is refused; of whom the network does not name, the
-// chat.
-func refusedKey(m channels.Message) string {
+// refusedKey names the person whose message is refused, and by which rule; of whom the network does
+// not name, the chat.
+func refusedKey(m channels.Message, rule string) string {
 	who := m.Sender.ID
 	if who == "" && m.Address.Kind != sessionkeys.DM {
 		who = "chat " + m.Address.Peer
 	}
-	return strings.Join([]string{m.Channel, who}, "\x00")
+	return strings.Join([]string{m.Channel, who, rule}, "\x00")
 }

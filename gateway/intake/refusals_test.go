@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/intake"
 	"parley/gateway/policy"
 )
 
@@ -58,6 +59,14 @@ func TestTheLogSaysOnceAMinuteThatAPersonIsRefused(t *testing.T) {
 	write(ben)
 	if got := logOf(t, &log); len(got) != 3 || got[2]["more"] != 2.0 || got[2]["message"] != "m5" {
 		t.Errorf("after a minute: %v", got)
+	}
+	in.Settings.Sources["tg"] = intake.Source{Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{People: []string{ben}}}
+	m := group(ben, "now here") // who is let in now, and not there: another rule
+	m.Event, m.MessageID = "other", "other"
+	noError(t, in.Accept(t.Context(), m))
+	n++
+	if got := logOf(t, &log); len(got) != 4 || got[3]["reason"] != "the group is not in access.groups" {
+		t.Errorf("by another rule: %v", got)
 	}
 	if w.counts["ignored tg not_allowed"] != n {
 		t.Errorf("counted %v, want each of %d", w.counts, n)

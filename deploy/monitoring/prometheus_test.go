@@ -176,7 +176,7 @@ func checkRules(t *testing.T, p *watcher) {
 			}
 		}
 	}
-	if n != 22 {
+	if n != 32 {
 		t.Errorf("%d rules run", n)
 	}
 	for _, r := range rules(t) {

@@ -60,7 +60,7 @@ func TestTheLogSaysOnceAMinuteThatAPersonIsRefused(t *testing.T) {
 	if got := logOf(t, &log); len(got) != 3 || got[2]["more"] != 2.0 || got[2]["message"] != "m5" {
 		t.Errorf("after a minute: %v", got)
 	}
-	in.Settings.Sources["tg"] = intake.Source{Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{People: []string{ben}}}
+	in.Sources["tg"] = intake.Source{Bound: policy.Bound{Agent: "main"}, Network: "telegram", Access: policy.Access{People: []string{ben}}}
 	m := group(ben, "now here") // who is let in now, and not there: another rule
 	m.Event, m.MessageID = "other", "other"
 	noError(t, in.Accept(t.Context(), m))

@@ -30,7 +30,7 @@ func (g *Gateway) AdminSocket() string {
 // openAdmin binds the operator's socket.
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	return admin.New(ctx, admin.Options{
-		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, People: g.people, Accounts: g.accountAccess,
+		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, Inquiries: g.inquiries, People: g.people, Accounts: g.accountAccess,
 		Record: g.recordingSource(opened.store, opened.log).Write,
 		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
 			return g.restore(ctx, opened.store, r, token)

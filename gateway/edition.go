@@ -11,6 +11,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
 	"parley/gateway/errands"
+	"parley/gateway/inquiries"
 	"parley/gateway/intake"
 	"parley/gateway/ops"
 	"parley/gateway/policy"
@@ -38,6 +39,7 @@ type edition struct {
 	log           *slog.Logger
 	limits        budgets.Limits
 	jobs          map[string]schedule.Job // by name
+	asked         inquiries.Settings      // whom programs may ask
 	said          map[string]words        // by agent
 	agents        map[string]worker.Agent // by name
 	transcription *agent.Transcription    // nil: nobody listens to voice notes
@@ -64,7 +66,7 @@ type edition struct {
 func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
 	e := &edition{cfg: cfg, log: g.o.Logger, clean: g.redactor, sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
-	e.jobs = cfg.JobsByName()
+	e.jobs, e.asked = cfg.JobsByName(), cfg.Inquiries()
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)
 	}

@@ -34,6 +34,7 @@ import (
 	"parley/gateway/delivery"
 	"parley/gateway/documents"
 	"parley/gateway/fates"
+	"parley/gateway/inquiries"
 	"parley/gateway/intake"
 	"parley/gateway/messages"
 	"parley/gateway/ops"
@@ -114,6 +115,7 @@ type Gateway struct {
 	people        *people.Book      // as opened
 	passed        *fates.Book       // as opened: the messages of which no turn is made
 	questions     *approvals.Desk   // as opened
+	inquiries     *inquiries.Desk   // as opened
 	servers       *servers          // as opened; nil: there are no MCP servers
 	leases        map[string]string // of the bot accounts, by instance
 	started       chan struct{}
@@ -214,6 +216,9 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
 	g.opened = opened
 	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
+	if err := g.openInquiries(ctx, opened); err != nil {
+		return err
+	}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
 	if g.servers, err = g.openServers(ctx, opened); err != nil {
 		return err
@@ -242,7 +247,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	in := &intake.Intake{
 		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
-		Log: b, Store: store, People: g.people, Questions: g.questions, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Log: b, Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Refused: g.tellRefused(b),
 	}
 	g.intake = in

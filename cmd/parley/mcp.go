@@ -19,14 +19,16 @@ import (
 func mcpCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Look at MCP servers, and consent to their tools",
+		Short: "Look at MCP servers, consent to their tools, and be one for other programs",
 		Long: `The servers stand in the configuration, under mcp.servers, with the tools that agents may
 have; docs/mcp.md explains them. A tool is offered once you have read how its server
-describes it and consented. When that changes it is not offered until you consent again.`,
+describes it and consented. When that changes it is not offered until you consent again.
+
+parley mcp serve is the other way round: by it a program asks people in their chats.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listServersCommand(p), showToolCommand(p), allowToolCommand(p), revokeToolCommand(p))
+	c.AddCommand(listServersCommand(p), showToolCommand(p), allowToolCommand(p), revokeToolCommand(p), serveCommand(p))
 	return c
 }
 

@@ -23,6 +23,7 @@ import (
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/fates"
+	"parley/gateway/inquiries"
 	"parley/gateway/listeners"
 	"parley/gateway/people"
 	"parley/gateway/schedule"
@@ -61,6 +62,8 @@ type Options struct {
 	Store    Store
 	Log      Log
 	Intake   Intake
+	// Inquiries asks people what programs want to know.
+	Inquiries *inquiries.Desk
 	// Raised returns by how much a budget is higher at a time; nil: none ever is.
 	Raised   func(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, error)
 	People   *people.Book

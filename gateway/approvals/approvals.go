@@ -157,11 +157,12 @@ func New(now time.Time, timeout time.Duration) Request {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // which never fails
 	return Request{
-		ID: hex.EncodeToString(id[:]), Code: newCode(), At: now.UTC(), Expires: now.Add(timeout).UTC(), State: Pending,
+		ID: hex.EncodeToString(id[:]), Code: NewCode(), At: now.UTC(), Expires: now.Add(timeout).UTC(), State: Pending,
 	}
 }
 
-func newCode() string {
+// NewCode returns a random code by which people name what they are asked.
+func NewCode() string {
 	var code [codeLength]byte
 	_, _ = rand.Read(code[:]) // which never fails
 	for i := range code {
@@ -174,7 +175,7 @@ func newCode() string {
 // gateway.
 func (r Request) WithOwnCode(all []Request) Request {
 	for slices.ContainsFunc(all, func(o Request) bool { return o.Code == r.Code && o.ID != r.ID }) {
-		r.Code = newCode()
+		r.Code = NewCode()
 	}
 	return r
 }

@@ -120,7 +120,7 @@ func TestUnaskable(t *testing.T) {
 	for text, want := range map[string]string{
 		"ls":                               "",
 		strings.Repeat("x", 1500):          "",
-		strings.Repeat("x", 1501):          "its 1501 bytes",
+		strings.Repeat("x", 1501):          "has 1501 bytes",
 		strings.Repeat("x\n", 79) + "x":    "",
 		strings.Repeat("x\n", 80) + "x":    "more than the 80 lines",
 		"ls" + strings.Repeat(" ", 60):     "",

@@ -68,17 +68,34 @@ func Digest(c tools.Call, p tools.Petition) (string, error) {
 
 // Unaskable returns why nobody can be asked about what would be shown; "" when somebody can.
 func Unaskable(p tools.Petition) string {
+	why := Unreadable(p.Text)
+	if why == "" {
+		return ""
+	}
+	if isTooLong(p.Text) {
+		why += ": do it in smaller steps"
+	}
+	return "it needs a person's permission, and " + why
+}
+
+// Unreadable returns what is wrong with a text that people are to read in a chat, each line of it;
+// "" when nothing is.
+func Unreadable(text string) string {
 	switch {
-	case len(p.Text) > MaxShown:
-		return fmt.Sprintf("it needs a person's permission, and its %d bytes are more than the %d that people can be shown in a chat: do it in smaller steps", len(p.Text), MaxShown)
-	case strings.Count(p.Text, "\n") >= maxLines:
-		return fmt.Sprintf("it needs a person's permission, and has more than the %d lines that people can be shown in a chat: do it in smaller steps", maxLines)
-	case strings.ContainsFunc(p.Text, isHidden):
-		return "it needs a person's permission, and holds characters that people cannot see"
-	case hasGap(p.Text):
-		return "it needs a person's permission, and has so much empty space in one place that people may not see what comes behind it"
+	case len(text) > MaxShown:
+		return fmt.Sprintf("has %d bytes, which are more than the %d that people can be shown in a chat", len(text), MaxShown)
+	case isTooLong(text):
+		return fmt.Sprintf("has more than the %d lines that people can be shown in a chat", maxLines)
+	case strings.ContainsFunc(text, isHidden):
+		return "holds characters that people cannot see"
+	case hasGap(text):
+		return "has so much empty space in one place that people may not see what comes behind it"
 	}
 	return ""
+}
+
+func isTooLong(text string) bool {
+	return len(text) > MaxShown || strings.Count(text, "\n") >= maxLines
 }
 
 // What people are shown is on one screen, or little more: nothing stands far below or beside
@@ -137,11 +154,11 @@ func (r Request) Question(why string, most costs.Amount, here bool, typed Typed)
 func (r Request) Description(at sessionkeys.Address, typed Typed) string {
 	where := "in direct messages"
 	if at.Kind != sessionkeys.DM {
-		where = "in the group " + quote(at.Peer)
+		where = "in the group " + Quote(at.Peer)
 	}
-	asker := quote(r.Asker.ID)
+	asker := Quote(r.Asker.ID)
 	if r.Asker.Name != "" {
-		asker = quote(r.Asker.Name) + ", " + asker
+		asker = Quote(r.Asker.Name) + ", " + asker
 	}
 	may := "use " + r.Call.Name
 	if r.Raise != nil {
@@ -151,13 +168,16 @@ func (r Request) Description(at sessionkeys.Address, typed Typed) string {
 		r.Code, may, asker, where, r.frame(), r.conditions(), r.commands(typed), r.Expires.UTC().Format("15:04:05 UTC on 2 January"))
 }
 
-// frame returns what would run as a block of code, which nothing in it ends.
-func (r Request) frame() string {
+// frame returns what would run as people read it.
+func (r Request) frame() string { return Frame(r.Shown) }
+
+// Frame returns a text as a block of code, which nothing in it ends.
+func Frame(text string) string {
 	fence := "```"
-	for strings.Contains(r.Shown, fence) {
+	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return fence + "\n" + r.Shown + "\n" + fence
+	return fence + "\n" + text + "\n" + fence
 }
 
 // conditions says under which conditions it runs.
@@ -167,10 +187,10 @@ func (r Request) conditions() string {
 		b.WriteString("It runs in " + r.Where + ". ")
 	}
 	if r.Dir != "" {
-		b.WriteString("Its folder is " + quote(r.Dir) + ". ")
+		b.WriteString("Its folder is " + Quote(r.Dir) + ". ")
 	}
 	if len(r.Env) > 0 {
-		b.WriteString("Its environment has " + quote(strings.Join(r.Env, " ")) + ". ")
+		b.WriteString("Its environment has " + Quote(strings.Join(r.Env, " ")) + ". ")
 	}
 	return b.String()
 }
@@ -187,8 +207,8 @@ func (r Request) elsewhere(typed Typed) string {
 	return fmt.Sprintf("You may not decide about it yourself. Somebody who may finds it under the code %s in direct messages with me, by %s.", r.Code, typed("approvals"))
 }
 
-// quote returns a text of somebody as a piece of code, in which it is no markup.
-func quote(text string) string {
+// Quote returns a text of somebody as a piece of code, in which it is no markup.
+func Quote(text string) string {
 	return "`" + strings.ReplaceAll(Defuse(visible(text)), "`", "'") + "`"
 }
 

@@ -77,8 +77,9 @@ func helpText(sign string) string {
 
 // Texts that more than one place says.
 const (
-	nothingYet    = "Nothing was said here yet."
-	unknownPrices = " Some calls have no known price: they are counted at the most that the operator reckons with, or not at all."
+	noQuestionText = "Under that code no program asks you anything."
+	nothingYet     = "Nothing was said here yet."
+	unknownPrices  = " Some calls have no known price: they are counted at the most that the operator reckons with, or not at all."
 )
 
 // Answer returns the text that answers c. Only commands of kind messages.AtOnce are
@@ -102,6 +103,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerAccess(ctx, by, sign, c.Args)
 	case "schedules":
 		return d.answerSchedules(ctx, by, sign, c.Args)
+	case messages.AnswerCommand:
+		return noQuestionText, nil
 	case "pair":
 		return d.answerPair(ctx, by, sign, c.Args)
 	case "sessions":

@@ -26,7 +26,8 @@ type pendingEnd struct {
 	queued bool // it is in its lane
 }
 
-// recordEnd notes what came of ending the preview of a turn that has no answer. What
+// recordEnd notes what came of ending the preview of a turn that has no answer, or of taking the
+// buttons off its question. What
 // failed and may do better is tried again here, and nowhere else.
 func (ps *previews) recordEnd(s signals.Preview, err error) {
 	ce, known := asChannelError(err)

@@ -20,7 +20,7 @@ import (
 const previewTimeout = 5 * time.Second
 
 // show makes one sign of a running turn visible. Nothing depends on it: what goes
-// wrong is not tried again, but for the end of a preview.
+// wrong is not tried again, but for the end of a preview, and for buttons that are to go.
 func (ps *previews) show(ctx context.Context, s signals.Preview) {
 	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func (ps *previews) show(ctx context.Context, s signals.Preview) {
 			err = shutErr
 		}
 	}
-	if s.Over {
+	if s.Over || s.Decided {
 		ps.recordEnd(s, err)
 	}
 	if err != nil {

@@ -102,6 +102,8 @@ type Intake struct {
 	// Questions are those that approvers may decide about from another chat; nil: they decide in
 	// the chat where they were asked.
 	Questions *approvals.Desk
+	// Inquiries are what programs ask people; nil: nothing is.
+	Inquiries Inquiries
 	// Passed remembers the messages of which no turn is made; nil: nobody does.
 	Passed   PassedOver
 	Observer Observer
@@ -132,10 +134,10 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 }
 
 // newEvent makes an event of m, which goes by the present settings. Who presses a button of a
-// question for permission has said what it says.
+// question has said what it says.
 func (i *Intake) newEvent(m channels.Message) *event {
 	if c, ok := messages.ParseCommand(m.Text); ok && m.Kind == channels.Pressed {
-		if _, decides := c.Decides(); decides {
+		if _, decides := c.Decides(); decides || c.Answers() {
 			m.Kind = channels.Said
 		}
 	}
@@ -208,6 +210,7 @@ func (i *Intake) stages() pipeline {
 			limit.bot,
 		),
 		i.refuseLong,
+		i.takeReply,
 		onlyIf((*event).isDecision, i.decideElsewhere),
 		i.runCommand,
 		limit.queue,

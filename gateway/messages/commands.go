@@ -132,6 +132,13 @@ func (c Command) String() string {
 	return "/" + c.Name + " " + c.Args
 }
 
+// AnswerCommand is the name of the command by which people answer what they were asked under a
+// code.
+const AnswerCommand = "answer"
+
+// Answers reports whether c answers what its sender was asked under a code.
+func (c Command) Answers() bool { return c.Name == AnswerCommand }
+
 // Caller is who asks, and where.
 type Caller struct {
 	Token  string // of the conversation's mailbox

@@ -24,6 +24,7 @@ const (
 	JobByHand   IDKind = "byhand"      // a run of a job that an operator asked for; about job and wish
 	JobSession  IDKind = "jobsession"  // that a run of a job begins a session; about the run's event
 	Decided     IDKind = "decided"     // a decision about a question that was taken elsewhere; about its request and wish, or its event
+	Inquired    IDKind = "inquiry"     // a question that a program asks a person; about the inquiry
 )
 
 // String returns the text of the id.
@@ -33,7 +34,7 @@ func (id ID) String() string { return string(id.Kind) + "-" + id.About }
 func ParseID(text string) (id ID, ok bool) {
 	kind, about, ok := strings.Cut(text, "-")
 	switch id = (ID{IDKind(kind), about}); id.Kind {
-	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession, Decided:
+	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession, Decided, Inquired:
 		return id, ok
 	}
 	return ID{}, false

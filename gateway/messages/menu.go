@@ -17,6 +17,7 @@ func Menu() []MenuEntry {
 		{"approvals", "what waits for your permission, if you may give it"},
 		{"approve", "permit, once, what I asked for, by its code"},
 		{"deny", "refuse what I asked for, by its code"},
+		{"answer", "answer what a program asks you, by its code: “answer 7K3MD yes”"},
 		{"pair", "let in, in direct messages, somebody whom I gave a code"},
 		{"access", "who may talk to me here; an owner lets people in and shuts them out with it"},
 		{"schedules", "what I am to do here at set times; “schedules remove” and a code removes one"},

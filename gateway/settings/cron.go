@@ -150,7 +150,7 @@ func (c Config) job(ps *problems.List, path string, j JobConfig) schedule.Job {
 	if out.MaxCost, err = budgets.Parse(j.MaxCost); err != nil {
 		ps.Check(path+".max_cost", err)
 	}
-	a, ok := c.jobAccount(ps, path, j.To)
+	a, ok := c.targetAccount(ps, path+".to", j.To)
 	if !ok {
 		return out
 	}
@@ -192,23 +192,23 @@ func (c Config) validateJobAgent(ps *problems.List, path string, j JobConfig, na
 	}
 }
 
-// jobAccount returns the account by which the result goes; false: there is none, or the result
-// may not go there.
-func (c Config) jobAccount(ps *problems.List, path string, to JobTarget) (Account, bool) {
+// targetAccount returns the account by which something goes to a target at that path; false: there
+// is none, or it may not go there.
+func (c Config) targetAccount(ps *problems.List, path string, to JobTarget) (Account, bool) {
 	accounts := c.Accounts()
 	i := slices.IndexFunc(accounts, func(a Account) bool { return a.Name == to.Account })
 	switch {
 	case to.Account == "":
-		ps.Add(path+".to.account", "%w: the bot account by which the result goes", problems.ErrRequired)
+		ps.Add(path+".account", "%w: the bot account by which it goes", problems.ErrRequired)
 		return Account{}, false
 	case i < 0:
-		ps.Add(path+".to.account", "no account %q; %s", to.Account, haveNames(accounts))
+		ps.Add(path+".account", "no account %q; %s", to.Account, haveNames(accounts))
 		return Account{}, false
 	case (to.Group == "") == (to.Person == ""):
-		ps.Add(path+".to", "%w: one of group and person, to whom the result goes", problems.ErrRequired)
+		ps.Add(path, "%w: one of group and person, to whom it goes", problems.ErrRequired)
 		return Account{}, false
 	case to.Person != "" && to.Thread != "":
-		ps.Add(path+".to.thread", "a person's direct messages have no threads")
+		ps.Add(path+".thread", "a person's direct messages have no threads")
 	}
 	a := accounts[i]
 	key, list, allowed := "group", "groups", a.Access.ListsGroup(a.addressOf(to))
@@ -217,11 +217,11 @@ func (c Config) jobAccount(ps *problems.List, path string, to JobTarget) (Accoun
 		key, list, allowed = "person", "people", slices.Contains(a.Access.People, to.Person)
 	}
 	if err := a.checkID(check); err != nil {
-		ps.Check(path+".to."+key, err)
+		ps.Check(path+"."+key, err)
 		return a, false
 	}
 	if !allowed {
-		ps.Add(path+".to."+key, "%s is not in %s.access.%s, so nothing may be sent there without being asked", to.Group+to.Person, a.Path, list)
+		ps.Add(path+"."+key, "%s is not in %s.access.%s, so nothing may be sent there without being asked", to.Group+to.Person, a.Path, list)
 		return a, false
 	}
 	return a, true

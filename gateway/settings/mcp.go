@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"parley/gateway/inquiries"
 	"parley/problems"
 	"parley/tools/commandline"
 	"parley/tools/mcp"
 )
 
-// MCPConfig is the servers whose tools agents may have.
+// MCPConfig is the servers whose tools agents may have, and what parley itself serves.
 type MCPConfig struct {
 	Servers []mcp.Server `yaml:"servers"`
+	// Serve is what programs may ask people, by parley mcp serve.
+	Serve inquiries.Config `yaml:"serve"`
 }
 
 // serversPath is the path of the mistakes in MCPConfig.Servers.

@@ -50,7 +50,7 @@ func (ch Change) Below(path string) bool {
 var reloads = map[string]bool{
 	"state_dir": false, "name": false, "roles": false,
 	"log.level": true, "log.format": false,
-	"providers": true, "agents": true, "bindings": true, "skills": true, "files": true, "bash": true, "bash.enabled": false, "tools": true, "sandbox": false, "web": true, "mcp": false, "attachments": true, "attachments.max_bytes": false,
+	"providers": true, "agents": true, "bindings": true, "skills": true, "files": true, "bash": true, "bash.enabled": false, "tools": true, "sandbox": false, "web": true, "mcp": false, "mcp.serve": true, "attachments": true, "attachments.max_bytes": false,
 	"transcription": true, "workspaces": true, "workspaces.keep": false, "retry": true, "circuit": true, "context": true, "budgets": true,
 	"titles": true, "goals": true, "approvals": true, "cron": true, "session": true,
 	"limits": true, "prices": true, "reload": true, "subagents": true, "subagents.max_concurrent": false,

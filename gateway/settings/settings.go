@@ -123,6 +123,7 @@ func (c Config) Defaults() Config {
 	c.Sandbox = c.Sandbox.Defaults()
 	c.Sandbox.Getenv = nil // the gateway gives it; two configurations can be compared
 	c.Web = c.Web.filled()
+	c.MCP.Serve = c.MCP.Serve.Defaults()
 	c.Attachments = c.Attachments.Defaults()
 	c.Transcription = c.Transcription.Defaults()
 	c.Workspaces = c.Workspaces.Defaults()

@@ -76,6 +76,7 @@ func (c Config) Validate() error {
 	c.validateToolsThatAreOff(&ps)
 	c.validateTools(&ps)
 	c.validateServers(&ps)
+	c.validateInquiries(&ps)
 	c.validateCron(&ps)
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)

@@ -1,0 +1,42 @@
+package settings
+
+import (
+	"fmt"
+
+	"parley/gateway/inquiries"
+	"parley/problems"
+)
+
+// inquiriesPath is the path of the mistakes in MCPConfig.Serve.
+const inquiriesPath = "mcp.serve"
+
+// Inquiries returns what programs may ask people.
+func (c Config) Inquiries() inquiries.Settings {
+	var ignored problems.List
+	return inquiries.Settings{People: c.askedPeople(&ignored), Timeout: c.MCP.Serve.Timeout, PerPerson: c.MCP.Serve.PerPerson}
+}
+
+// validateInquiries reports the mistakes in what programs may ask people.
+func (c Config) validateInquiries(ps *problems.List) {
+	ps.Check(inquiriesPath, c.MCP.Serve.Validate())
+	c.askedPeople(ps)
+}
+
+// askedPeople returns whom programs may ask, and reports the mistakes in what is said of them.
+func (c Config) askedPeople(ps *problems.List) (all []inquiries.Person) {
+	for i, p := range c.MCP.Serve.People {
+		at := fmt.Sprintf("%s.people[%d]", inquiriesPath, i)
+		if !instanceName.MatchString(p.Name) {
+			ps.Add(at+".name", "%q is no name of a person whom programs ask, which is %s", p.Name, instanceName)
+		}
+		if p.Person == "" {
+			ps.Add(at+".person", "%w: the id of the person on the account's network", problems.ErrRequired)
+			continue
+		}
+		to := JobTarget{Account: p.Account, Person: p.Person}
+		if a, ok := c.targetAccount(ps, at, to); ok {
+			all = append(all, inquiries.Person{Name: p.Name, About: p.About, Channel: a.Name, To: a.addressOf(to), Sign: a.Network.CommandSign})
+		}
+	}
+	return all
+}

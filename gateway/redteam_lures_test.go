@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,10 +22,11 @@ import (
 // In its texts stand words in double braces, which [lair.fill] replaces.
 type lure struct {
 	Name string `yaml:"name"`
-	// Way is how the model meets it: page, file, upload, search, say, quote or forward.
+	// Way is how the model meets it: page, file, upload, search, mcp, described, say, quote or forward.
 	// Default: what the file of lures is called, without its s.
 	Way      string `yaml:"way"`
 	Filename string `yaml:"filename"` // of an upload
+	Part     string `yaml:"part"`     // of a result of an MCP server: see mcptest.Told
 	Redirect string `yaml:"redirect"` // where its page leads
 	Text     string `yaml:"text"`
 	// Delivers is what the model gets in place of the document; empty: the document.
@@ -50,6 +52,8 @@ type lair struct {
 	lures map[string]lure
 	outer string // a folder outside of all workspaces
 	walls bool   // scripts run behind walls; else there is no tool for them
+	// server is the MCP server that says what documents say.
+	server http.Handler
 
 	mu      sync.Mutex
 	results map[string]string // by lure and number of the call
@@ -175,6 +179,8 @@ func (l *lair) delivery(one lure, text string) []model.Block {
 			model.Use("write_file", map[string]string{"path": "notes.txt", "content": l.fill(one.Text)}),
 			model.Use("read_file", map[string]string{"path": "notes.txt"}),
 		}
+	case "mcp":
+		return []model.Block{model.Use("lures__look", map[string]string{"text": one.Name})}
 	case "upload":
 		return []model.Block{model.Use("read_file", map[string]string{"path": saved(text)})}
 	}

@@ -129,7 +129,7 @@ func (l *lair) open(t *testing.T, approvers bool) *gatewaytest.Running {
 	}
 	l.words = l.newWords(site.URL, evil.URL, "{{state}}", env.Config().StateDir, "{{opsport}}", opsPort, "{{benid}}", strconv.FormatInt(gatewaytest.Ben.ID, 10),
 		"{{bensfolder}}", gw.Folder(gatewaytest.Ben), "{{benssession}}", string(list.Sessions[0].ID))
-	l.consent(t, client)
+	consentToAll(t, client, "lures", 2)
 	return gw
 }
 
@@ -150,10 +150,10 @@ func (l *lair) described() string {
 	return ""
 }
 
-// consent takes all that the MCP server offers, as an operator does who does not read it.
-func (l *lair) consent(t *testing.T, client *admin.Client) {
+// consentToAll takes so many tools that an MCP server offers, as an operator does who does not read.
+func consentToAll(t *testing.T, client *admin.Client, server string, tools int) {
 	t.Helper()
-	for taken := 0; taken < 2; {
+	for taken := 0; taken < tools; {
 		page, err := client.Servers(t.Context())
 		if err != nil || len(page.Servers) != 1 {
 			t.Fatalf("%+v, %v", page, err)
@@ -162,7 +162,7 @@ func (l *lair) consent(t *testing.T, client *admin.Client) {
 			if s.State != mcp.New {
 				continue
 			}
-			if _, err := client.AllowTool(t.Context(), "lures", s.Tool, s.Digest); err != nil {
+			if _, err := client.AllowTool(t.Context(), server, s.Tool, s.Digest); err != nil {
 				t.Fatal(err)
 			}
 			taken++

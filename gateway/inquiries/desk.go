@@ -58,37 +58,83 @@ func (d *Desk) Ask(ctx context.Context, question Question) (Inquiry, error) {
 	if err := question.Validate(); err != nil {
 		return Inquiry{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	wanted := Inquiry{ID: IDOf(question.Key), Key: question.Key, Person: question.Person, Text: question.Text, Choices: question.Choices}
+	return d.ask(ctx, wanted, func(people []Person) (Person, error) {
+		i := slices.IndexFunc(people, func(p Person) bool { return p.Name == question.Person })
+		if i < 0 {
+			return Person{}, fmt.Errorf("%w: nobody of the name %q may be asked; %s", ErrInvalid, question.Person, namesOf(people))
+		}
+		return people[i], nil
+	})
+}
+
+// callID returns the id of the inquiry of a call of a tool, which no program can name.
+func callID(key string) string { return IDOf("\x00" + key) }
+
+// AskForCall asks a person, in their chat, what a call of an agent needs. The call is named by
+// question.Key; question.Person is not looked at.
+func (d *Desk) AskForCall(ctx context.Context, question Question, p Person, c Call) error {
+	if err := question.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	wanted := Inquiry{ID: callID(question.Key), Key: question.Key, Person: p.Name, Text: question.Text, Choices: question.Choices, Call: &c}
+	_, err := d.ask(ctx, wanted, func([]Person) (Person, error) { return p, nil })
+	return err
+}
+
+// TakeUp returns the inquiry of a call that was made again. One that does not wait any more is
+// forgotten: its answer serves once. ErrNone: nothing is asked for that call.
+func (d *Desk) TakeUp(ctx context.Context, key string) (Inquiry, error) {
+	now := d.Now()
+	q, found, err := read(ctx, d.Store, callID(key), now)
+	switch {
+	case err != nil:
+		return q, err
+	case !found:
+		return q, ErrNone
+	case q.State(now) == Waiting:
+		return q, nil
+	}
+	switch err := d.Store.DropRecord(ctx, recordID(q.ID), q.revision); {
+	case errors.Is(err, sessions.ErrChanged):
+		return q, ErrNone // somebody else has taken it up
+	case err != nil:
+		return q, fmt.Errorf("take up the answer to the inquiry %s: %w", q.ID, err)
+	}
+	return q, nil
+}
+
+// ask asks whom find returns what is wanted, unless that was done already.
+func (d *Desk) ask(ctx context.Context, wanted Inquiry, find func([]Person) (Person, error)) (Inquiry, error) {
 	d.asking.Lock()
 	defer d.asking.Unlock()
 	now, s := d.Now().UTC(), d.Present()
-	wanted := Inquiry{ID: IDOf(question.Key), Key: question.Key, Person: question.Person, Text: question.Text, Choices: question.Choices}
 	q, found, err := read(ctx, d.Store, wanted.ID, now)
 	switch {
 	case err != nil && !errors.Is(err, records.ErrUnreadable):
 		return q, err
 	case found && !q.asks(wanted):
-		return q, fmt.Errorf("%w: the key %q is that of another question; take a new key for each", ErrInvalid, question.Key)
+		return q, fmt.Errorf("%w: the key %q is that of another question; take a new key for each", ErrInvalid, wanted.Key)
 	case found && q.State(now) != Waiting:
 		return q, nil
 	case found:
 		return q, d.post(ctx, q)
 	}
 	wanted.revision = q.revision
-	i := slices.IndexFunc(s.People, func(p Person) bool { return p.Name == question.Person })
-	if i < 0 {
-		return q, fmt.Errorf("%w: nobody of the name %q may be asked; %s", ErrInvalid, question.Person, namesOf(s.People))
+	p, err := find(s.People)
+	if err != nil {
+		return q, err
 	}
-	p := s.People[i]
-	wanted.Channel, wanted.To, wanted.At, wanted.Expires = p.Channel, p.To, now, now.Add(s.Timeout)
+	wanted.Sign, wanted.Channel, wanted.To, wanted.At, wanted.Expires = p.Sign, p.Channel, p.To, now, now.Add(s.Timeout)
 	if wanted.Code, err = d.findRoom(ctx, p, s.PerPerson); err != nil {
 		return q, err
 	}
 	if err := wanted.write(ctx, d.Store, now); errors.Is(err, sessions.ErrChanged) {
-		return q, fmt.Errorf("%w: somebody asks with the key %q at this moment; ask again", ErrRefused, question.Key)
+		return q, fmt.Errorf("%w: somebody asks with the key %q at this moment; ask again", ErrRefused, wanted.Key)
 	} else if err != nil {
 		return q, err
 	}
-	d.Logger.Info("program asks a person", "inquiry", wanted.ID, "channel", p.Channel, "person", p.Name)
+	d.Logger.Info("person asked", "inquiry", wanted.ID, "channel", p.Channel, "person", p.Name, "by", wanted.asker())
 	return wanted, d.post(ctx, wanted)
 }
 
@@ -120,23 +166,18 @@ func (d *Desk) findRoom(ctx context.Context, p Person, most int) (code string, e
 	}
 }
 
-// DeliveryID is the id of the message that asks.
+// DeliveryID is the id of the message that asks. A key that is forgotten may ask again, in another
+// message.
 func (q Inquiry) DeliveryID() string {
-	return messages.ID{Kind: messages.Inquired, About: q.ID}.String()
+	return messages.ID{Kind: messages.Inquired, About: q.ID + "-" + q.Code}.String()
 }
 
 // post puts the message that asks into the outbox, once.
 func (d *Desk) post(ctx context.Context, q Inquiry) error {
-	sign := ""
-	for _, p := range d.Present().People {
-		if p.Channel == q.Channel {
-			sign = p.Sign
-		}
-	}
 	now, id := d.Now(), q.DeliveryID()
 	event := sessions.InboxID{Channel: q.To.Channel, Account: q.To.Account, Chat: q.To.Peer, Event: id}
 	added, err := d.Store.Notice(ctx, event, []sessions.Outgoing{{
-		ID: id, Channel: q.Channel, To: q.To, Text: q.question(sign), Choices: q.buttons(), At: now,
+		ID: id, Channel: q.Channel, To: q.To, Text: q.question(), Choices: q.buttons(), At: now,
 	}}, now)
 	if err != nil {
 		return fmt.Errorf("queue the question %s: %w", q.ID, err)
@@ -190,30 +231,30 @@ func (d *Desk) Look(ctx context.Context, key string) (Inquiry, error) {
 // Take takes a message that answers an inquiry: the command c with its code, or a reply to the
 // message that asked, in a direct message. Only the first answer counts; a message that comes
 // again is taken as it was. It returns what the sender reads; empty: m says nothing to any inquiry
-// to them. sign is with which commands begin there; empty: a slash.
-func (d *Desk) Take(ctx context.Context, m channels.Message, c messages.Command, sign string) (text string, err error) {
+// to them. If an agent waits for it, it returns in its place what m says to that agent.
+func (d *Desk) Take(ctx context.Context, m channels.Message, c messages.Command) (text, toAgent string, err error) {
 	command := c.Answers()
 	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || !command && (c.Name != "" || !mayReply(m)) {
-		return "", nil
+		return "", "", nil
 	}
 	all, err := list(ctx, d.Store, d.Now())
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return "", err
+		return "", "", err
 	}
 	all = slices.DeleteFunc(all, func(q Inquiry) bool { return !q.isFor(m.Channel, m.Sender) })
 	if command {
 		typed, words, _ := strings.Cut(c.Args, " ")
 		i := slices.IndexFunc(all, func(q Inquiry) bool { return q.Code == approvals.ReadCode(typed) })
 		if i < 0 {
-			return "", nil
+			return "", "", nil
 		}
-		return d.take(ctx, all[i], words, m, sign)
+		return d.take(ctx, all[i], words, m)
 	}
 	q, found, err := d.findAsked(ctx, all, m)
 	if err != nil || !found {
-		return "", err
+		return "", "", err
 	}
-	return d.take(ctx, q, m.Text, m, sign)
+	return d.take(ctx, q, m.Text, m)
 }
 
 // quotesBot reports whether m quotes a message of ours.
@@ -257,38 +298,40 @@ func (d *Desk) findAsked(ctx context.Context, theirs []Inquiry, m channels.Messa
 }
 
 // take takes words of m as an answer to q.
-func (d *Desk) take(ctx context.Context, q Inquiry, words string, m channels.Message, sign string) (text string, err error) {
+func (d *Desk) take(ctx context.Context, q Inquiry, words string, m channels.Message) (text, toAgent string, err error) {
 	now, event := d.Now().UTC(), messages.EventID(m)
 	switch q.State(now) {
 	case Answered:
 		d.dropButtons(ctx, q)
 		if q.AnsweredIn == event {
-			return q.thanks(), nil
+			text, toAgent = q.thanks()
+			return text, toAgent, nil
 		}
-		return q.answeredAlready(), nil
+		return q.answeredAlready(), "", nil
 	case Expired:
 		d.dropButtons(ctx, q)
-		return q.tooLate(), nil
+		return q.tooLate(), "", nil
 	case Waiting:
 	}
 	answer, ok := q.match(words)
 	if !ok {
-		return q.ask(sign), nil
+		return q.ask(), "", nil
 	}
 	q.Answer, q.AnsweredAt, q.AnsweredIn = answer, now, event
 	switch err := q.write(ctx, d.Store, now); {
 	case errors.Is(err, sessions.ErrChanged):
 		now, found, err := read(ctx, d.Store, q.ID, d.Now()) // it is answered by now
 		if err != nil || !found {
-			return "", err
+			return "", "", err
 		}
-		return d.take(ctx, now, words, m, sign)
+		return d.take(ctx, now, words, m)
 	case err != nil:
-		return "", err
+		return "", "", err
 	}
-	d.Logger.Info("person answered a program", "inquiry", q.ID, "channel", q.Channel, "person", q.Person)
+	d.Logger.Info("person answered", "inquiry", q.ID, "channel", q.Channel, "person", q.Person, "by", q.asker())
 	d.dropButtons(ctx, q)
-	return q.thanks(), nil
+	text, toAgent = q.thanks()
+	return text, toAgent, nil
 }
 
 // dropButtons has the buttons of a question go away: there is nothing to answer any more. It comes

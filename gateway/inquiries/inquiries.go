@@ -54,11 +54,13 @@ type Inquiry struct {
 	ID      string              `json:"id"`     // made of Key
 	Key     string              `json:"key"`    // by which the program names it
 	Code    string              `json:"code"`   // by which the person names it
-	Person  string              `json:"person"` // their name in the configuration
+	Person  string              `json:"person"` // their name in the configuration, or their id
 	Channel string              `json:"channel"`
 	To      sessionkeys.Address `json:"to"`
 	Text    string              `json:"text"`
 	Choices []string            `json:"choices,omitempty"` // none: any words are an answer
+	Sign    string              `json:"sign,omitempty"`    // with which commands begin there; empty: a slash
+	Call    *Call               `json:"call,omitempty"`    // of an agent, which waits for the answer; nil: a program does
 	At      time.Time           `json:"at"`
 	Expires time.Time           `json:"expires"`
 
@@ -67,6 +69,14 @@ type Inquiry struct {
 	AnsweredIn string    `json:"answered_in,omitempty"` // the event that brought the answer
 
 	revision int64
+}
+
+// Call is a call of a tool that cannot be done before a person has answered what its server asks. It
+// is made again then, and takes the answer up.
+type Call struct {
+	Server string          `json:"server"` // who asks
+	Tool   string          `json:"tool"`   // as the agent has it
+	Memo   json.RawMessage `json:"memo"`   // what the tool needs to go on
 }
 
 // IDOf returns the id of the inquiry that a program names by key.
@@ -88,7 +98,7 @@ func (q Inquiry) State(now time.Time) State {
 
 // asks reports whether q asks the same of the same person.
 func (q Inquiry) asks(other Inquiry) bool {
-	return q.Person == other.Person && q.Text == other.Text && slices.Equal(q.Choices, other.Choices)
+	return q.Person == other.Person && (q.Call == nil) == (other.Call == nil) && q.Text == other.Text && slices.Equal(q.Choices, other.Choices)
 }
 
 // isFor reports whether somebody on a channel is whom q asks.
@@ -135,6 +145,7 @@ type Store interface {
 	records.Store
 	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
 	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
+	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
 	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (bool, error)
 	Delivery(ctx context.Context, id string) (sessions.Delivery, error)
 }

@@ -100,11 +100,11 @@ func (o *office) message(text string) channels.Message {
 func (o *office) take(m channels.Message) string {
 	o.t.Helper()
 	c, _ := messages.ParseCommand(m.Text)
-	text, err := o.desk.Take(o.t.Context(), m, c, "")
+	text, toAgent, err := o.desk.Take(o.t.Context(), m, c)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return text
+	return text + toAgent
 }
 
 // answerOf returns what is known of the question of a key.
@@ -275,6 +275,53 @@ func TestDesk(t *testing.T) {
 		if _, err := o.ask("k", "When?"); !errors.Is(err, inquiries.ErrInvalid) || !strings.Contains(err.Error(), `nobody of the name "ann" may be asked; there are: ben`) {
 			t.Error(err)
 		}
+	})
+	t.Run("what a call of an agent waits for is taken up once, and no program finds it", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		ask := func() {
+			t.Helper()
+			err := o.desk.AskForCall(t.Context(), inquiries.Question{Key: "call 1", Text: "Sure?", Choices: []string{"yes", "no"}}, o.people[0], inquiries.Call{Server: "notes", Tool: "notes__add", Memo: []byte(`{"a":1}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		takeUp := func(want string) {
+			t.Helper()
+			q, err := o.desk.TakeUp(t.Context(), "call 1")
+			got := "nothing"
+			if !errors.Is(err, inquiries.ErrNone) {
+				got = fmt.Sprint(string(q.State(o.now)), " ", q.Answer, " ", string(q.Call.Memo))
+			}
+			if got != want {
+				t.Errorf("taken up is %q, %v, want %q", got, err, want)
+			}
+		}
+		takeUp("nothing")
+		ask()
+		ask()
+		takeUp(`waiting  {"a":1}`)
+		sent := o.outbox()
+		if len(sent) != 1 {
+			t.Fatalf("%d messages ask", len(sent))
+		}
+		contains(t, sent[0].Text, "asked by the MCP server notes:")
+		if _, err := o.desk.Look(t.Context(), "call 1"); !errors.Is(err, inquiries.ErrNone) {
+			t.Errorf("a program finds it: %v", err)
+		}
+		pressed := o.message(sent[0].Choices[1].Says)
+		for range 2 {
+			contains(t, o.take(pressed), `(I have answered what the MCP server notes asked: "no". Make the same call of notes__add again now`)
+		}
+		takeUp(`answered no {"a":1}`)
+		takeUp("nothing")
+		ask()
+		if n := len(o.outbox()); n != 2 {
+			t.Errorf("another call asks again, in %d messages", n)
+		}
+		o.now = o.now.Add(time.Hour)
+		takeUp(`expired  {"a":1}`)
+		takeUp("nothing")
 	})
 	t.Run("what a program writes looks like nothing that the bot says", func(t *testing.T) {
 		t.Parallel()

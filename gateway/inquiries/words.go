@@ -14,22 +14,22 @@ import (
 // question returns what the person is asked, in Markdown. The program's words stand in a block of
 // code, where they are no markup and cannot look like anything else that the bot says. The code
 // stands at the beginning, which a reply to the message quotes.
-func (q Inquiry) question(sign string) string {
+func (q Inquiry) question() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "❓ **Question %s, asked by a program:**\n\n%s\n\n", q.Code, approvals.Frame(approvals.Defuse(q.Text)))
+	fmt.Fprintf(&b, "❓ **Question %s, asked by %s:**\n\n%s\n\n", q.Code, q.asker(), approvals.Frame(approvals.Defuse(q.Text)))
 	for i, c := range q.Choices {
 		fmt.Fprintf(&b, "%d: %s\n", i+1, approvals.Quote(c))
 	}
 	if len(q.Choices) > 0 {
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s I pass it on to the program; no agent reads it. The question stands until %s.", q.ask(sign), q.Expires.UTC().Format("15:04 UTC on 2 January"))
+	fmt.Fprintf(&b, "%s %s The question stands until %s.", q.ask(), q.use(), q.Expires.UTC().Format("15:04 UTC on 2 January"))
 	return b.String()
 }
 
 // ask says how q is answered.
-func (q Inquiry) ask(sign string) string {
-	command := cmp.Or(sign, "/") + messages.AnswerCommand + " " + q.Code
+func (q Inquiry) ask() string {
+	command := cmp.Or(q.Sign, "/") + messages.AnswerCommand + " " + q.Code
 	if len(q.Choices) > 0 {
 		return fmt.Sprintf("Please answer %s with one of the choices: by a button, or with its number, as in %s 1.", q.Code, command)
 	}
@@ -44,8 +44,29 @@ func (q Inquiry) buttons() (all []sessions.Choice) {
 	return all
 }
 
-func (q Inquiry) thanks() string {
-	return fmt.Sprintf("Thank you. The program that asked %s gets your answer: %s", q.Code, approvals.Quote(q.Answer))
+// asker says who asks.
+func (q Inquiry) asker() string {
+	if q.Call == nil {
+		return "a program"
+	}
+	return "the MCP server " + q.Call.Server
+}
+
+// use says what becomes of an answer.
+func (q Inquiry) use() string {
+	if q.Call == nil {
+		return "I pass it on to the program; no agent reads it."
+	}
+	return "I pass it on to that server, which may be somebody else's, and go on."
+}
+
+// thanks returns what the person reads who has answered, or what their message says to the agent
+// that waits.
+func (q Inquiry) thanks() (text, toAgent string) {
+	if c := q.Call; c != nil {
+		return "", fmt.Sprintf("(I have answered what the MCP server %s asked: %q. Make the same call of %s again now, with the same arguments; it gets my answer.)", c.Server, q.Answer, c.Tool)
+	}
+	return fmt.Sprintf("Thank you. The program that asked %s gets your answer: %s", q.Code, approvals.Quote(q.Answer)), ""
 }
 
 func (q Inquiry) answeredAlready() string {
@@ -53,11 +74,11 @@ func (q Inquiry) answeredAlready() string {
 }
 
 func (q Inquiry) tooLate() string {
-	return fmt.Sprintf("Too late: the time to answer %s is over, and the program was told so.", q.Code)
+	return fmt.Sprintf("Too late: the time to answer %s is over, and %s gets none.", q.Code, q.asker())
 }
 
 // asked finds the code in a question, as a network quotes it.
-var asked = regexp.MustCompile(`^\W*Question ([0-9A-Z]+), asked by a program:`)
+var asked = regexp.MustCompile(`^\W*Question ([0-9A-Z]+), asked by `)
 
 // codeIn returns the code in the beginning of a question; "" where there is none.
 func codeIn(text string) string {

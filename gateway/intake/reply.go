@@ -8,22 +8,26 @@ import (
 	"parley/gateway/messages"
 )
 
-// Inquiries are what programs ask people.
+// Inquiries are what programs and MCP servers ask people.
 type Inquiries interface {
-	// Take takes a message that answers one, and returns what its sender reads; empty: it answers
-	// none. The same message may come again. c is the command that it is, and sign that with which
-	// commands begin there.
-	Take(ctx context.Context, m channels.Message, c messages.Command, sign string) (text string, err error)
+	// Take takes a message that answers one, and returns what its sender reads, or what it says in
+	// their place to the agent that waits for the answer; both empty: it answers none. The same
+	// message may come again. c is the command that it is.
+	Take(ctx context.Context, m channels.Message, c messages.Command) (text, toAgent string, err error)
 }
 
-// takeReply takes what answers a program's question, which no agent reads. Everything else passes.
+// takeReply takes what answers an inquiry. Everything else passes, and so does what an agent waits
+// for, in words of ours.
 func (i *Intake) takeReply(ctx context.Context, e *event) (outcome, error) {
 	if i.Inquiries == nil {
 		return pass, nil
 	}
-	text, err := i.Inquiries.Take(ctx, e.Message, e.command, e.source.CommandSign)
+	text, toAgent, err := i.Inquiries.Take(ctx, e.Message, e.command)
 	if err != nil {
-		return stop, fmt.Errorf("look whether the event %s answers a program's question: %w", e.Event, err)
+		return stop, fmt.Errorf("look whether the event %s answers an inquiry: %w", e.Event, err)
+	}
+	if toAgent != "" {
+		e.Text, e.command, e.ReplyTo, e.Attachments = toAgent, messages.Command{}, nil, nil
 	}
 	if text == "" {
 		return pass, nil

@@ -25,7 +25,9 @@ type Options struct {
 	Folder func(server string) string
 	// Changed is called when a server is in another state, or other tools may be offered than
 	// before; by several servers at once. It must not block for long.
-	Changed  func()
+	Changed func()
+	// People asks people what servers want to know; nil: nobody is asked, and servers are told so.
+	People   People
 	Version  string
 	Resolver *net.Resolver    // nil: net.DefaultResolver
 	Log      *slog.Logger     // nil: silence

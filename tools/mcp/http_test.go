@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -208,5 +209,31 @@ func TestOlderServerOverHTTP(t *testing.T) {
 	restart() // it knows the session no more
 	if got, err := r.call(t.Context(), "test__echo", "hello"); err != nil || !strings.Contains(got, "\nhello\n") {
 		t.Errorf("after a restart of the server: %q, %v\n%s", got, err, r.log)
+	}
+}
+
+// Servers from 2026-07-28 on are told that people can be asked; older ones, which would have to be
+// answered while the call runs, are not.
+func TestOlderServersAreNotToldThatPeopleCanBeAsked(t *testing.T) {
+	t.Parallel()
+	for name, versions := range map[string][]string{"told": nil, "not told": {"2025-11-25"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := sdk.NewServer(&sdk.Implementation{Name: "asker", Version: "1"}, &sdk.ServerOptions{SupportedProtocolVersions: versions})
+			sdk.AddTool(srv, &sdk.Tool{Name: "told"}, func(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+				said := "not told"
+				if p := r.Session.InitializeParams(); p != nil && p.Capabilities != nil && p.Capabilities.Elicitation != nil {
+					said = "told"
+				}
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: said}}}, nil, nil
+			})
+			s := newSite(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return srv }, &sdk.StreamableHTTPOptions{Stateless: versions == nil}))
+			r := open(t, nil, s.server(mcp.ToolConfig{Name: "told", Category: tools.Read}))
+			r.consent("told")
+			res, err := r.offered("test__told").Run(t.Context(), tools.Call{Name: "test__told", Arguments: json.RawMessage("{}")})
+			if err != nil || !strings.Contains(res.Content, "\n"+name+"\n") {
+				t.Errorf("got %q, %v", res.Content, err)
+			}
+		})
 	}
 }

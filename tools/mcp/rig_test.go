@@ -47,12 +47,21 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
+// nobody is where no question reaches a person.
+type nobody struct{}
+
+func (nobody) Ask(context.Context, tools.Call, mcp.Question) error { return mcp.ErrNobody }
+
+func (nobody) TakeUp(context.Context, tools.Call, string, string) (mcp.Reply, error) {
+	return mcp.Reply{}, nil
+}
+
 // open runs a host.
 func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *rig {
 	t.Helper()
 	r := &rig{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
 	h, err := mcp.NewHost(mcp.Options{
-		Servers: servers, Runner: runner, Version: "test",
+		Servers: servers, Runner: runner, People: nobody{}, Version: "test",
 		Folder: func(server string) string { return filepath.Join(r.folder, server) },
 		Changed: func() {
 			select {

@@ -174,14 +174,31 @@ func reason(ctx context.Context, err error) error {
 	return err
 }
 
-// client makes the client of one session. It has no roots, no model and no person for a server
-// to ask for.
+// client makes the client of one session. It has no roots and no model for a server to ask for, and
+// a person only where the answer may come later: from 2026-07-28 on.
 func (s *server) client() *sdk.Client {
-	return sdk.NewClient(&sdk.Implementation{Name: "parley", Version: s.o.Version}, &sdk.ClientOptions{
-		Capabilities:           &sdk.ClientCapabilities{},
+	capabilities := &sdk.ClientCapabilities{}
+	if s.o.People != nil {
+		capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
+	}
+	c := sdk.NewClient(&sdk.Implementation{Name: "parley", Version: s.o.Version}, &sdk.ClientOptions{
+		Capabilities:           capabilities,
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.lookAgain() },
 	})
+	c.AddSendingMiddleware(withoutPeople)
+	return c
+}
+
+// withoutPeople takes the ability to ask people out of what older servers are told: they would
+// have to be answered while the call runs.
+func withoutPeople(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if p, ok := r.GetParams().(*sdk.InitializeParams); ok && p.Capabilities != nil {
+			p.Capabilities.Elicitation = nil
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // lookAgain has the tools listed again soon.
@@ -342,7 +359,7 @@ func (s *server) await(ctx context.Context) (*session, error) {
 
 // call makes a call of a tool, and another if the first was surely not made, or may be made
 // again. An error of the protocol is as it is; every other names server and tool.
-func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (*sdk.CallToolResult, error) {
+func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, answer *given) (*sdk.CallToolResult, error) {
 	for last := false; ; last = true {
 		now, err := s.await(ctx)
 		if err != nil {
@@ -351,7 +368,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 		if !s.offers(t) {
 			return nil, tools.Errorf(tools.Permanent, "%s of the MCP server %s is not what the operator has consented to any more, so it was not called", t.config.Name, s.c.Name)
 		}
-		res, sent, err := now.call(ctx, t.config.Name, arguments)
+		res, sent, err := now.call(ctx, t.config.Name, arguments, answer)
 		if err == nil || answered(err) || ctx.Err() != nil {
 			return res, err
 		}
@@ -380,12 +397,16 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 }
 
 // call makes one call in this session. It reports whether it may have been sent.
-func (s *session) call(ctx context.Context, tool string, arguments json.RawMessage) (_ *sdk.CallToolResult, sent bool, _ error) {
+func (s *session) call(ctx context.Context, tool string, arguments json.RawMessage, answer *given) (_ *sdk.CallToolResult, sent bool, _ error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()
 	var mark atomic.Bool
-	res, err := s.CallTool(context.WithValue(ctx, sentKey{}, &mark), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	p := &sdk.CallToolParams{Name: tool, Arguments: arguments}
+	if answer != nil {
+		p.InputResponses, p.RequestState = answer.responses, answer.state
+	}
+	res, err := s.CallTool(context.WithValue(ctx, sentKey{}, &mark), p)
 	return res, mark.Load(), err //nolint:wrapcheck // the server words it
 }
 

@@ -86,7 +86,11 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if t.server == nil {
 		return tools.Result{}, errRecorded
 	}
-	res, err := t.server.call(ctx, t, c.Arguments)
+	answer, waits, err := t.takeUp(ctx, c)
+	if err != nil || waits != "" {
+		return tools.Result{Content: waits}, err
+	}
+	res, err := t.server.call(ctx, t, c.Arguments, answer)
 	if said, ok := answerIn(err); ok {
 		return tools.Result{Content: frame(t.name, said.Message)}, refusal(t, said)
 	}
@@ -97,8 +101,7 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	case err != nil:
 		return tools.Result{}, err
 	case res.NeedsInput() || len(res.InputRequests) > 0:
-		return tools.Result{}, tools.Errorf(tools.Permanent, "%s of the MCP server %s asks for something that only a person can answer, and this cannot be passed on to anybody here: "+
-			"it was not done. Do it without this tool, or say what the person can do themselves", t.config.Name, t.name)
+		return t.ask(ctx, c, res)
 	}
 	result := tools.Result{Content: frame(t.name, resultText(res)), Metadata: t.metadata(len(res.Content))}
 	if res.IsError {

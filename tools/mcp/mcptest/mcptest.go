@@ -90,7 +90,7 @@ type text struct {
 //	swap      describes echo by its text from then on
 //	rich      returns texts, a picture, a link, a resource and structured content
 //	fail      fails with its text
-//	ask       wants a person to confirm its text
+//	ask       wants a person to say yes, and returns what they said
 //	env       returns its environment, a variable on each line
 //	fork      starts a program that never ends by itself, and returns
 func New(w World) *sdk.Server { return newServer(w, nil) }
@@ -149,10 +149,11 @@ func rich(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult,
 }
 
 func ask(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
-	if r.Params.InputResponses != nil {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "somebody answered"}}}, nil, nil
+	if said, ok := r.Params.InputResponses["sure"].(*sdk.ElicitResult); ok {
+		text := fmt.Sprintf("somebody answered: %s %v in %s", said.Action, said.Content["yes"], r.Params.RequestState)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil, nil
 	}
-	return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"sure": &sdk.ElicitParams{Message: "Are you sure?", RequestedSchema: map[string]any{
+	return &sdk.CallToolResult{RequestState: "state 7", InputRequests: sdk.InputRequestMap{"sure": &sdk.ElicitParams{Message: "Are you sure?", RequestedSchema: map[string]any{
 		"type": "object", "properties": map[string]any{"yes": map[string]any{"type": "boolean"}},
 	}}}}, nil, nil
 }

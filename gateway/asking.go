@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"parley/gateway/inquiries"
+	"parley/gateway/messages"
+	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/mcp"
+)
+
+// serverQuestions asks people what MCP servers want to know before they do a call.
+type serverQuestions struct {
+	g     *Gateway
+	store sessions.Store
+}
+
+var _ mcp.People = serverQuestions{}
+
+// Ask implements [mcp.People]. It asks whose turn it is, in their direct messages: an answer there is
+// theirs and nobody else sees it.
+func (s serverQuestions) Ask(ctx context.Context, c tools.Call, q mcp.Question) error {
+	t, err := s.store.Turn(ctx, c.Turn)
+	if err != nil {
+		return fmt.Errorf("look for whose turn it is: %w", err)
+	}
+	if t.From.Kind != sessionkeys.DM || t.Sender == "" || t.Session != c.Session || messages.JobOf(c.Key, t.Sender, t.From) != "" {
+		return mcp.ErrNobody // a group, a scheduled job, a sub-agent
+	}
+	p := inquiries.Person{Name: t.Sender, Channel: t.Channel, To: t.From, Sign: s.g.present().sources()[t.Channel].CommandSign}
+	err = s.g.inquiries.AskForCall(ctx, inquiries.Question{Key: callKey(c, q.Server, q.Tool), Person: p.Name, Text: q.Text, Choices: q.Choices}, p,
+		inquiries.Call{Server: q.Server, Tool: c.Name, Memo: q.Memo})
+	if errors.Is(err, inquiries.ErrInvalid) {
+		return fmt.Errorf("%w: %w", mcp.ErrNobody, err)
+	}
+	return err
+}
+
+// TakeUp implements [mcp.People].
+func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool string) (mcp.Reply, error) {
+	q, err := s.g.inquiries.TakeUp(ctx, callKey(c, server, tool))
+	if errors.Is(err, inquiries.ErrNone) || err == nil && q.Call == nil {
+		return mcp.Reply{}, nil
+	}
+	if err != nil {
+		return mcp.Reply{}, err
+	}
+	r := mcp.Reply{Answer: q.Answer, Memo: q.Call.Memo}
+	switch q.State(s.g.o.Now()) {
+	case inquiries.Answered:
+		r.State = mcp.Given
+	case inquiries.Expired:
+		r.State = mcp.TimedOut
+	default:
+		r.State = mcp.Awaited
+	}
+	return r, nil
+}
+
+// callKey names a call, whenever it is made in its session.
+func callKey(c tools.Call, server, tool string) string {
+	h := sha256.New()
+	for _, part := range []string{string(c.Session), server, tool, string(c.Arguments)} {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,228 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/tools"
+)
+
+// People asks people what servers want to know before they do a call. Its methods are called
+// concurrently.
+type People interface {
+	// Ask has whoever speaks in the conversation of a call asked, in their chat. The question is
+	// durable when it returns nil. ErrNobody: there is nobody to ask.
+	Ask(ctx context.Context, c tools.Call, q Question) error
+	// TakeUp returns what became of a question about the same call: the same tool of the server, with
+	// the same arguments, in the same session. An answer is returned once.
+	TakeUp(ctx context.Context, c tools.Call, server, tool string) (Reply, error)
+}
+
+// ErrNobody means that a question of a server is asked of nobody, or not in this way.
+var ErrNobody = errors.New("nobody can be asked")
+
+// Question is what a server asks a person.
+type Question struct {
+	Server, Tool string // Tool as the server calls it
+	Text         string
+	Choices      []string // none: the person answers in words
+	Memo         []byte   // JSON, which comes back with the Reply
+}
+
+// Reply is what became of a Question.
+type Reply struct {
+	State  ReplyState
+	Answer string
+	Memo   []byte
+}
+
+// ReplyState describes how far a question of a server is.
+type ReplyState int
+
+// States of a question.
+const (
+	Unasked   ReplyState    = iota // nothing was asked, or the answer was taken up
+	Awaited                        // nobody has answered yet
+	Given                          // Answer and Memo are there
+	TimedOut                       // nobody has answered in time
+	noAnswer  = "no answer"        // by which a person declines to say anything
+	agree     = "yes"
+	disagree  = "no"
+	maxChoice = 7 // choices of a server, beside noAnswer
+)
+
+// form is what a server wants of a person, as parley can ask it: at most one value.
+type form struct {
+	Request string         `json:"request"`         // the server's id of it
+	State   string         `json:"state,omitempty"` // which goes back to the server as it came
+	Field   string         `json:"field,omitempty"` // which the person gives; empty: whether they agree
+	Type    string         `json:"type,omitempty"`
+	Preset  map[string]any `json:"preset,omitempty"` // all other values
+}
+
+// property is a value that a server wants.
+type property struct {
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Type        string   `json:"type"`
+	Default     any      `json:"default"`
+	Enum        []string `json:"enum"`
+	OneOf       []struct {
+		Const string `json:"const"`
+	} `json:"oneOf"`
+}
+
+// options are the values that p may have; none: any.
+func (p property) options() (all []string) {
+	if p.Type == "boolean" {
+		return []string{agree, disagree}
+	}
+	all = slices.Clone(p.Enum)
+	for _, o := range p.OneOf {
+		all = append(all, o.Const)
+	}
+	return all
+}
+
+// readForm returns what a server asks a person, and the form behind it. ErrNobody means that it asks
+// what cannot be asked in a chat: several things at once, lists, a page to be opened, a model.
+func readForm(res *sdk.CallToolResult) (q Question, f form, err error) {
+	if len(res.InputRequests) != 1 {
+		return q, f, ErrNobody
+	}
+	var p *sdk.ElicitParams
+	for id, one := range res.InputRequests {
+		elicit, ok := one.(*sdk.ElicitParams)
+		if !ok || elicit == nil || elicit.Mode != "" && elicit.Mode != "form" {
+			return q, f, ErrNobody
+		}
+		f.Request, p = id, elicit
+	}
+	f.State, q.Text = res.RequestState, strings.TrimSpace(p.Message)
+	var schema struct {
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+	}
+	text, err := json.Marshal(p.RequestedSchema)
+	if err != nil || json.Unmarshal(text, &schema) != nil {
+		return q, f, ErrNobody
+	}
+	var open []string // what the person has to say
+	f.Preset = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		switch one := schema.Properties[name]; {
+		case one.Default != nil:
+			f.Preset[name] = one.Default
+		case slices.Contains(schema.Required, name) || len(schema.Properties) == 1:
+			open = append(open, name)
+		}
+	}
+	switch len(open) {
+	case 0:
+		q.Choices = []string{agree, disagree}
+		for _, name := range slices.Sorted(maps.Keys(f.Preset)) {
+			q.Text += fmt.Sprintf("\n%s: %v", name, f.Preset[name])
+		}
+		return q, f, nil
+	case 1:
+	default:
+		return q, f, ErrNobody
+	}
+	one := schema.Properties[open[0]]
+	f.Field, f.Type = open[0], one.Type
+	if !slices.Contains([]string{"string", "number", "integer", "boolean", ""}, one.Type) {
+		return q, f, ErrNobody
+	}
+	q.Text += "\n" + strings.TrimSpace(f.Field+": "+strings.TrimSpace(one.Title+" "+one.Description))
+	if q.Choices = one.options(); len(q.Choices) > maxChoice {
+		return q, f, ErrNobody
+	}
+	if len(q.Choices) > 0 {
+		q.Choices = append(q.Choices, noAnswer)
+	}
+	return q, f, nil
+}
+
+// given is what a person has said, as it goes to the server with a call.
+type given struct {
+	responses sdk.InputResponseMap
+	state     string
+}
+
+// fill returns what goes to the server for what the person has said.
+func (f form) fill(answer string) *given {
+	result := &sdk.ElicitResult{Action: "accept", Content: map[string]any{}}
+	maps.Copy(result.Content, f.Preset)
+	switch {
+	case strings.EqualFold(answer, noAnswer) || f.Field == "" && answer != agree:
+		result = &sdk.ElicitResult{Action: "decline"}
+	case f.Field == "":
+	case f.Type == "boolean":
+		result.Content[f.Field] = answer == agree
+	case f.Type == "number" || f.Type == "integer":
+		result.Content[f.Field] = answer // which the server refuses, unless it is a number
+		if n, err := strconv.ParseFloat(answer, 64); err == nil {
+			result.Content[f.Field] = n
+		}
+	default:
+		result.Content[f.Field] = answer
+	}
+	return &given{responses: sdk.InputResponseMap{f.Request: result}, state: f.State}
+}
+
+// takeUp returns what a person has answered about the call that c makes again, or what the model
+// reads in place of the call's result.
+func (t *Tool) takeUp(ctx context.Context, c tools.Call) (*given, string, error) {
+	if t.server.o.People == nil {
+		return nil, "", nil
+	}
+	r, err := t.server.o.People.TakeUp(ctx, c, t.name, t.config.Name)
+	if err != nil {
+		return nil, "", fmt.Errorf("look for an answer to the MCP server %s: %w", t.name, err)
+	}
+	switch r.State {
+	case Awaited:
+		return nil, fmt.Sprintf("The person has not answered yet what the MCP server %s asks, so %s waits. A message tells you when they have: make the call then, not before.", t.name, t.config.Name), nil
+	case TimedOut:
+		return nil, fmt.Sprintf("The person has not answered in time what the MCP server %s asked, so %s was not done. Ask them yourself whether it is still wanted, before you call it again.", t.name, t.config.Name), nil
+	case Given:
+		var f form
+		if err := json.Unmarshal(r.Memo, &f); err != nil {
+			return nil, "", fmt.Errorf("read what the MCP server %s has asked: %w", t.name, err)
+		}
+		return f.fill(r.Answer), "", nil
+	}
+	return nil, "", nil
+}
+
+// ask has a person asked what the server wants to know before it does the call.
+func (t *Tool) ask(ctx context.Context, c tools.Call, res *sdk.CallToolResult) (tools.Result, error) {
+	err := ErrNobody
+	if t.server.o.People != nil {
+		var q Question
+		var f form
+		if q, f, err = readForm(res); err == nil {
+			q.Server, q.Tool = t.name, t.config.Name
+			if q.Memo, err = json.Marshal(f); err == nil {
+				err = t.server.o.People.Ask(ctx, c, q)
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, ErrNobody):
+		return tools.Result{}, tools.Errorf(tools.Permanent, "%s of the MCP server %s asks for something that only a person can answer, and this cannot be passed on to anybody here: "+
+			"it was not done. Do it without this tool, or say what the person can do themselves", t.config.Name, t.name)
+	case err != nil:
+		return tools.Result{}, fmt.Errorf("ask a person what the MCP server %s wants to know: %w", t.name, err)
+	}
+	return tools.Result{Content: fmt.Sprintf("The MCP server %s asks the person something before it does %s, and they were asked it in this chat. It is not done yet. "+
+		"Say that you wait for their answer, and end. A message tells you when they have answered: make the same call again then, with the same arguments.", t.name, t.config.Name)}, nil
+}

@@ -85,8 +85,11 @@ func (s *progress) observeActivity(e agent.Event) {
 
 // tellGoal tells who listens that the turn, which is over, has reached the goal. (requirements AD03)
 func (s *progress) tellGoal(goal string) {
+	s.mu.Lock()
+	seq := s.seq + 1
+	s.mu.Unlock()
 	s.observeActivity(agent.Event{
-		Seq: s.seq + 1, At: s.a.w.Now(), Turn: s.t.ID, Root: s.t.ID, Session: s.t.Session, Key: s.a.m.Key,
+		Seq: seq, At: s.a.w.Now(), Turn: s.t.ID, Root: s.t.ID, Session: s.t.Session, Key: s.a.m.Key,
 		Type: agent.GoalCompleted, Text: goal, Status: goals.ByPhrase,
 	})
 }

@@ -42,7 +42,11 @@ type Journal interface {
 	// the model is asked. It returns a *costs.BudgetError when the money is not
 	// there.
 	Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (costs.Reservation, error)
-	// Settle books what a call cost and adds its answer, if it has one, in one
+	// ReserveTool writes down what a call of a tool costs before it runs, as Reserve does. It
+	// numbers the attempt of the call at that place of its answer, from 0: one that no other
+	// take has made.
+	ReserveTool(ctx context.Context, e costs.Estimate, index int) (costs.Reservation, error)
+	// Settle books what a call cost and adds its answer, or its result, if it has one, in one
 	// commit.
 	Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error
 	// Finish ends the turn in one commit: the last call's settlement (nil when
@@ -136,7 +140,7 @@ type Outcome struct {
 	Silent bool         // nothing is to be sent (a stopped turn is answered by the command)
 	Err    error        // why it ended early, for the log; nil on an ordinary end
 	Steps  int          // model calls, those of earlier takes included
-	Cost   costs.Amount // what the calls of this take cost
+	Cost   costs.Amount // what the calls of this take cost, those of tools included
 	Priced bool         // false: at least one call has no known price
 }
 

@@ -29,13 +29,16 @@ type finishedCall struct {
 	events  []Event
 	status  string
 	kind    tools.Kind    // of its error; "": the tool does not know
+	unpaid  bool          // its tool knows that nobody charges for it
 	done    *tools.Result // set by a tool that ends the turn
 	halt    bool          // a person said no: the turn ends
 	told    string        // what the person reads when halt ends the turn; empty: the words of the loop
 }
 
-// setKind notes what the tool knows of its error, for when the same call is made again.
+// setKind notes what the tool knows of its error, for when the same call is made again, and
+// for what it costs.
 func (f *finishedCall) setKind(err error) {
+	f.unpaid = errors.Is(err, tools.ErrUnpaid)
 	switch {
 	case err == nil:
 		return
@@ -105,20 +108,20 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 		case err != nil:
 			return nil, fmt.Errorf("tool %s: %w", rest[0].Name, err)
 		case f == nil && !ended(ctx): // a new message came first
-			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultSuperseded, false)
+			all, err := r.remainingResults(ctx, side, b.step, rest, i, resultSuperseded, false)
 			if err != nil {
 				return nil, err
 			}
 			b.calls = nil
 			return nil, r.commitResults(ctx, all)
 		case f == nil: // ctx ended before there was a result
-			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultCanceled, true)
+			all, err := r.remainingResults(ctx, side, b.step, rest, i, resultCanceled, true)
 			if err != nil {
 				return nil, err
 			}
 			return r.endCancelled(ctx, nil, all)
 		case f.done != nil && !errors.Is(context.Cause(ctx), ErrStopped):
-			all, err := r.remainingResults(side, b.step, rest, i, len(started), resultSkipped, false)
+			all, err := r.remainingResults(ctx, side, b.step, rest, i, resultSkipped, false)
 			if err != nil {
 				return nil, err
 			}
@@ -126,10 +129,7 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 			return r.finish(ctx, nil, Outcome{Finish: transcript.Done, Text: text}, callMessages(all), callEvents(all)...)
 		}
 		b.failures.truncate(f)
-		commit, done := r.commitContext(ctx)
-		err = r.Journal.Append(commit, f.message)
-		done()
-		if err != nil {
+		if err := r.commitResult(ctx, started[i].held, f); err != nil {
 			return nil, fmt.Errorf("store result of tool %s: %w", rest[0].Name, err)
 		}
 		if rest[0].index < maxCalls {
@@ -152,7 +152,11 @@ func (r *run) runGroup(ctx context.Context, b *batch) (*Outcome, error) {
 		return r.finish(ctx, nil, Outcome{Finish: transcript.PermissionDenied, Text: cmp.Or(stop.denied.told, textDenied)}, callMessages(all), callEvents(all)...)
 	case stop.waiting != nil:
 		all := append([]finishedCall{*stop.waiting}, r.skippedResults(b.step, b.calls[1:], resultBehind, false)...)
-		return r.finish(ctx, nil, Outcome{Finish: transcript.Waiting, Text: stop.ask, Beside: b.text}, callMessages(all), callEvents(all)...)
+		o := Outcome{Finish: transcript.Waiting, Text: stop.ask, Beside: b.text}
+		if stop.refused != nil {
+			o.Err = stop.refused
+		}
+		return r.finish(ctx, nil, o, callMessages(all), callEvents(all)...)
 	}
 	return nil, nil
 }
@@ -162,15 +166,20 @@ func mayRunAgain(started []preparedCall) bool {
 	return !slices.ContainsFunc(started, func(p preparedCall) bool { return !p.rerunnable })
 }
 
-// remainingResults returns the results of rest, whose first is number i of the n that were
+// remainingResults returns the results of rest, whose first is number i of those that were
 // started: what they really gave, and the given words for those that were not
-// started; those that gave nothing were cancelled, or given up for a new message.
-func (r *toolRunner) remainingResults(side *parallelCalls, step int, rest []call, i, n int, words string, isError bool) ([]finishedCall, error) {
+// started; those that gave nothing were cancelled, or given up for a new message. What they
+// cost is booked.
+func (r *toolRunner) remainingResults(ctx context.Context, side *parallelCalls, step int, rest []call, i int, words string, isError bool) ([]finishedCall, error) {
 	var all []finishedCall
+	n := len(side.calls)
 	for k := i; k < n; k++ {
 		f, err := side.await(k)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", rest[k-i].Name, err)
+		}
+		if err := r.settleCall(ctx, side.calls[k].held, f); err != nil {
+			return nil, err
 		}
 		if f == nil {
 			none := r.skippedResults(step, rest[k-i:k-i+1], resultCanceled, true)
@@ -187,11 +196,12 @@ func (r *toolRunner) remainingResults(side *parallelCalls, step int, rest []call
 
 // stopReason is why the calls of an answer end before the last.
 type stopReason struct {
-	ended   bool          // the turn's context ended while the gate decided
-	denied  *finishedCall // a person said no
-	waiting *finishedCall // a person has to decide
-	ask     string        // about it
-	err     error         // of the gate or the journal
+	ended   bool               // the turn's context ended while the gate decided
+	denied  *finishedCall      // a person said no
+	waiting *finishedCall      // a person has to decide
+	ask     string             // about it
+	refused *costs.BudgetError // which they are asked to raise; nil: they are asked about the call
+	err     error              // of the gate or the journal
 }
 
 // prepare decides on the calls at the head of b that may run side by side, or
@@ -210,7 +220,7 @@ func (r *toolRunner) prepare(ctx context.Context, b batch) (started []preparedCa
 		case p.ready != nil && p.ready.halt:
 			return started, stopReason{denied: p.ready}
 		case p.ready != nil && p.ready.status == StatusWaiting:
-			return started, stopReason{waiting: p.ready, ask: p.ask}
+			return started, stopReason{waiting: p.ready, ask: p.ask, refused: p.refused}
 		}
 		started = append(started, *p)
 	}

@@ -34,6 +34,10 @@ func (m *memory) Reserve(context.Context, costs.Estimate, transcript.RequestReco
 	return costs.Reservation{}, nil
 }
 
+func (m *memory) ReserveTool(context.Context, costs.Estimate, int) (costs.Reservation, error) {
+	return costs.Reservation{}, nil
+}
+
 func (m *memory) Settle(_ context.Context, _ costs.Settlement, ms ...transcript.Message) error {
 	m.history = append(m.history, ms...)
 	return nil

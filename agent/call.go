@@ -57,8 +57,12 @@ func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*prepare
 		}
 		faultpoint.HitOn("agent.tool.begun", c.Name)
 	}
+	held, refused, err := r.holdPrice(ctx, b, c, tool, in.Price)
+	if err != nil || refused != nil {
+		return refused, err
+	}
 	do := admit(ctx, tool, in)
-	return &preparedCall{rerunnable: again, run: func(ctx context.Context) (*finishedCall, error) { return r.invoke(ctx, b, c, tool, in, do) }}, nil
+	return &preparedCall{rerunnable: again, held: held, run: func(ctx context.Context) (*finishedCall, error) { return r.invoke(ctx, b, c, tool, in, do) }}, nil
 }
 
 // announcedCall returns the event that says what is about to run. (F18)
@@ -101,7 +105,7 @@ func (r *toolRunner) toolCall(step int, c call, args tools.Arguments) tools.Call
 	return tools.Call{
 		ID: c.ID, Name: c.Name, Arguments: args.JSON(),
 		Session: r.turn.Session, Key: r.turn.Key, Turn: r.turn.ID, Step: step, Workspace: r.turn.Workspace,
-		Dir: r.turn.Dir, Env: slices.Clone(r.turn.Env), Progress: func(string) {},
+		Dir: r.turn.Dir, Env: slices.Clone(r.turn.Env), Price: r.turn.Tools.Price(c.Name), Progress: func(string) {},
 	}
 }
 

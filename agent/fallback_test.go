@@ -343,6 +343,7 @@ func TestATurnOfManyModelsShowsOneAnswer(t *testing.T) {
 			mood(rt, m, func(r llm.Request) llmtest.Turn { return answer(0, r) })
 		}
 		j := newJournal("go")
+		j.closes = true
 		turn := agent.Turn{
 			ID: "t1", Session: "s1", Tools: p.tools(t), Model: models[0], MaxTokens: 100,
 			Fallbacks: []agent.Fallback{{Model: models[1], MaxTokens: 100}, {Model: models[2], MaxTokens: 100}},
@@ -389,7 +390,7 @@ func TestATurnOfManyModelsShowsOneAnswer(t *testing.T) {
 		paid, asked := map[int]int{}, map[string]int{}
 		for _, e := range j.ledger() {
 			asked[e.Labels.Model]++
-			if e.Outcome == "ok" {
+			if e.Outcome == "ok" && e.Call.Purpose != costs.Tool {
 				paid[e.Call.Step]++
 			}
 		}

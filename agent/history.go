@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/costs"
 	"parley/tools"
 	"parley/transcript"
 )
@@ -47,7 +48,7 @@ func (r *run) beginPermitted(ctx context.Context, history []transcript.Message) 
 }
 
 // maxCalls is how many calls of one answer are run. (abuse M2)
-const maxCalls = 32
+const maxCalls = costs.MaxToolCalls
 
 // batch is the calls of one answer that have no result yet, in order.
 type batch struct {

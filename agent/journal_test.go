@@ -37,6 +37,7 @@ type journal struct {
 	ops     int
 	killAt  int  // the operation that fails; 0: none
 	applied bool // the change is made although the answer is lost
+	closes  bool // the end of the turn interrupts what is held still, as a store does
 	onOp    func(op string)
 }
 
@@ -111,6 +112,24 @@ func (j *journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.Re
 	return r, err
 }
 
+func (j *journal) ReserveTool(ctx context.Context, e costs.Estimate, index int) (r costs.Reservation, err error) {
+	err = j.op(ctx, "reserve tool", func() error {
+		for try := 1; ; try++ {
+			e.Call.Attempt = costs.ToolAttempt(index, try)
+			r = costs.Reservation{ID: fmt.Sprintf("%+v", e.Call), Estimate: e}
+			if _, ok := j.entries[r.ID]; !ok && j.held[r.ID].ID == "" {
+				break
+			}
+		}
+		if j.limit > 0 && j.spent()+e.Upper > j.limit {
+			return &costs.BudgetError{Scope: "session", Limit: j.limit, Spent: j.spent(), Need: e.Upper}
+		}
+		j.held[r.ID] = r
+		return nil
+	})
+	return r, err
+}
+
 func (j *journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcript.Message) error {
 	return j.op(ctx, "settle", func() error { return j.book(s, ms) })
 }
@@ -125,6 +144,9 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 			j.add(ms)
 		}
 		j.finished = append(j.finished, o)
+		if j.closes {
+			j.interrupt()
+		}
 		return nil
 	})
 }
@@ -139,7 +161,7 @@ func (j *journal) book(s costs.Settlement, ms []transcript.Message) error {
 	delete(j.held, s.Reservation.ID)
 	j.entries[s.Entry.ID] = s.Entry
 	j.order = append(j.order, s.Entry.ID)
-	if len(ms) > 0 {
+	if len(ms) > 0 && s.Entry.Call.Purpose != costs.Tool {
 		j.steps, j.tries = j.steps+1, 0
 	}
 	j.add(ms)
@@ -172,6 +194,14 @@ func (j *journal) spent() (sum costs.Amount) {
 func (j *journal) resume(t agent.Turn) agent.Turn {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.interrupt()
+	j.ops, j.killAt = 0, 0
+	t.Steps, t.Tries = j.steps, j.tries
+	return t
+}
+
+// interrupt books what is held at nothing.
+func (j *journal) interrupt() {
 	for _, id := range slices.Sorted(maps.Keys(j.held)) {
 		e := j.held[id].Estimate
 		j.entries[id] = costs.Entry{
@@ -180,9 +210,6 @@ func (j *journal) resume(t agent.Turn) agent.Turn {
 		j.order = append(j.order, id)
 		delete(j.held, id)
 	}
-	j.ops, j.killAt = 0, 0
-	t.Steps, t.Tries = j.steps, j.tries
-	return t
 }
 
 func (j *journal) ledger() []costs.Entry {

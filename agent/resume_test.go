@@ -61,7 +61,59 @@ func (p *plan) tools(t testing.TB) *tools.Set {
 		}
 	}
 	return setOf(t, tool(t, "look", tools.Read, count(p.reads)), tool(t, "write", tools.Write, count(p.writes)),
-		beside{tool(t, "side", tools.Write, count(p.sides))})
+		beside{tool(t, "side", tools.Write, count(p.sides))}).WithPrices(map[string]costs.Amount{"look": price, "write": price, "side": price})
+}
+
+// price is what a call of any tool costs here.
+const price = costs.USD / 100
+
+// checkPrices holds the ledger's rows of tools to their runs, and returns how many there are.
+// What ran once at most has one row at most, and what gave a result is paid.
+func (p *plan) checkPrices(rt *rapid.T, j *journal) (rows int) {
+	tries, ok, failed, runs := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	for _, e := range j.ledger() {
+		if e.Call.Purpose != costs.Tool {
+			continue
+		}
+		rows++
+		tries[e.Labels.Model]++
+		switch {
+		case e.Outcome == "ok" && e.State == costs.Settled && e.Amount == price && e.Upper == 0:
+			ok[e.Labels.Model]++
+		case e.Outcome != "ok" && e.State == costs.Interrupted && e.Amount == 0 && e.Upper == price:
+			failed[e.Labels.Model]++
+		default:
+			rt.Fatalf("row %+v", e)
+		}
+	}
+	for name, count := range map[string]map[string]int{"look": p.reads, "write": p.writes, "side": p.sides} {
+		for _, n := range count {
+			runs[name] += n
+		}
+		if tries[name] < runs[name] {
+			rt.Fatalf("%s ran %d times, and has %d rows", name, runs[name], tries[name])
+		}
+	}
+	results := map[string]int{}
+	for _, r := range j.results() {
+		if !r.IsError && !strings.HasPrefix(r.Content, "skipped") {
+			results[r.Name]++
+		}
+	}
+	for name, n := range results {
+		if ok[name] < n {
+			rt.Fatalf("%d results of %s, and %d paid rows", n, name, ok[name])
+		}
+	}
+	seen := map[string]bool{}
+	for _, e := range j.ledger() {
+		call := fmt.Sprint(e.Call.Step, " ", e.Call.ToolIndex())
+		if e.Labels.Model == "write" && seen[call] {
+			rt.Fatalf("a call that is not made again has two rows: %+v", e)
+		}
+		seen[call] = seen[call] || e.Labels.Model == "write"
+	}
+	return rows
 }
 
 func drawPlan(rt *rapid.T) *plan {
@@ -85,6 +137,7 @@ func TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice(t *testing.T
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
 		j := newJournal("go")
+		j.closes = true // of calls that had begun beside one that ended the turn, and whose reservation's answer was lost
 		turn := agent.Turn{ID: "t1", Session: "s1", Tools: p.tools(t), Model: p.model(), MaxTokens: 100, MaxSteps: rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "max steps")}
 		loop := agent.Loop{Journal: j, Prices: prices{}, Now: at}
 		var took costs.Amount
@@ -126,16 +179,17 @@ func TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice(t *testing.T
 		var sum costs.Amount
 		for _, e := range j.ledger() {
 			sum += e.Amount
-			if e.Outcome == "ok" {
+			if e.Outcome == "ok" && e.Call.Purpose != costs.Tool {
 				paid[e.Call.Step]++
 			}
 		}
+		toolRows := p.checkPrices(rt, j)
 		for step, n := range paid {
 			if n != 1 {
 				rt.Fatalf("the answer of step %d was booked %d times", step, n)
 			}
 		}
-		if len(paid) != j.steps || len(j.entries) < p.asked {
+		if len(paid) != j.steps || len(j.entries)-toolRows < p.asked {
 			rt.Fatalf("%d answers booked, %d steps, %d rows for %d requests", len(paid), j.steps, len(j.entries), p.asked)
 		}
 		if len(j.order) != len(j.entries) || sum != j.spent() {
@@ -153,8 +207,8 @@ func TestATurnThatNobodyInterruptsDoesEverythingOnce(t *testing.T) {
 		o, err := (&agent.Loop{Journal: j, Prices: prices{}, Now: at}).Run(t.Context(), agent.Turn{
 			ID: "t1", Session: "s1", Tools: p.tools(t), Model: p.model(), MaxTokens: 100,
 		}, nil)
-		if err != nil || o.Cost != j.spent() || len(j.entries) != p.asked || len(j.held) != 0 {
-			rt.Fatalf("%+v, %v: %d rows for %d requests", o, err, len(j.entries), p.asked)
+		if toolRows := p.checkPrices(rt, j); err != nil || o.Cost != j.spent() || len(j.entries)-toolRows != p.asked || len(j.held) != 0 {
+			rt.Fatalf("%+v, %v: %d rows for %d requests", o, err, len(j.entries)-toolRows, p.asked)
 		}
 		for _, runs := range []map[string]int{p.reads, p.writes, p.sides} {
 			for what, n := range runs {

@@ -3,19 +3,24 @@ package agent
 import (
 	"context"
 	"runtime/debug"
+
+	"parley/costs"
 )
 
 // preparedCall is a call that was decided on: its result is there, or run makes it.
 type preparedCall struct {
 	ready      *finishedCall
-	ask        string // what people are asked, where ready says that the call waits
-	rerunnable bool   // it may be cancelled and run again
+	ask        string             // what people are asked, where ready says that the call waits
+	rerunnable bool               // it may be cancelled and run again
+	held       *costs.Reservation // of its price; nil: it has none
+	refused    *costs.BudgetError // where ready says that the call waits for a higher budget; else nil
 	run        func(ctx context.Context) (*finishedCall, error)
 }
 
 // parallelCalls is calls that run side by side. Their results are taken from one
 // goroutine.
 type parallelCalls struct {
+	calls   []preparedCall
 	cancel  context.CancelCauseFunc
 	results []chan callResult
 	taken   []*callResult // that were taken
@@ -31,7 +36,7 @@ type callResult struct {
 // startCalls starts the calls. One alone runs where its result is taken.
 func startCalls(ctx context.Context, calls []preparedCall) *parallelCalls {
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &parallelCalls{cancel: cancel, results: make([]chan callResult, len(calls)), taken: make([]*callResult, len(calls))}
+	s := &parallelCalls{calls: calls, cancel: cancel, results: make([]chan callResult, len(calls)), taken: make([]*callResult, len(calls))}
 	for i, p := range calls {
 		s.results[i] = make(chan callResult, 1)
 		switch {

@@ -1,6 +1,10 @@
 package agent
 
-import "parley/llm"
+import (
+	"strings"
+
+	"parley/llm"
+)
 
 // What a tool result says to the model when the loop speaks for the tool.
 const (
@@ -9,11 +13,18 @@ const (
 	resultInterrupted = "Error: interrupted, outcome unknown"
 	resultSuperseded  = "Not run: a new message came first. Ask again if it is still needed."
 	resultBehind      = "Not run: a call before it waits for a person's permission. Ask again if it is still needed."
+	resultUnpaid      = "Error: not run: the budget does not allow it: %s. Go on without it, or say what is missing."
+	resultUnpaidAsked = "Error: not run: the budget does not allow it: %s. " + askedForBudget
 	resultCut         = "Error: the answer reached the output limit inside this call; it was not run"
 	resultPanic       = "Error: the tool crashed"
 	resultEmpty       = "(no output)"
 	resultMissing     = "Error: no result was recorded for this call" // pairs that history lost
 )
+
+// WaitsForBudget reports whether a result says that its call waits for a higher budget.
+func WaitsForBudget(result string) bool { return strings.HasSuffix(result, askedForBudget) }
+
+const askedForBudget = "Somebody was asked for a higher budget; if they permit it, you can make the call again."
 
 // Texts for people. Nothing here names keys, hosts or models.
 const (

@@ -54,6 +54,9 @@ type BudgetError struct {
 
 	// Unpriced: the call has no known price, so no limit can hold. Need is 0.
 	Unpriced bool
+
+	// Tool is the tool of which a call was refused; empty: it was a call of a model.
+	Tool string `json:",omitempty"`
 }
 
 // Remaining returns what of the limit is neither settled nor held, never less than 0.

@@ -24,14 +24,15 @@ func (c CallID) String() string {
 }
 
 // Validate reports whether c names a call: it has a turn and a purpose, and step
-// and attempt count from 1.
+// and attempt count from 1. Of a tool the step may be 0: a person permitted the call with
+// which the turn begins.
 func (c CallID) Validate() error {
 	switch {
 	case c.Turn == "":
 		return fmt.Errorf("%w: no turn", ErrCallID)
 	case c.Purpose == "":
 		return fmt.Errorf("%w: no purpose", ErrCallID)
-	case c.Step < 1:
+	case c.Step < 1 && (c.Purpose != Tool || c.Step < 0):
 		return fmt.Errorf("%w: step %d is not from 1", ErrCallID, c.Step)
 	case c.Attempt < 1:
 		return fmt.Errorf("%w: attempt %d is not from 1", ErrCallID, c.Attempt)

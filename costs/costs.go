@@ -77,14 +77,16 @@ const (
 	Summary  Purpose = "summary"
 
 	Transcription Purpose = "transcription" // words of a voice note; within a person's turn
+
+	Tool Purpose = "tool" // a call of a tool that the operator gave a price
 )
 
-// CallID names one attempt of one model call. It is unique over all sessions:
-// booking the same one again changes nothing.
+// CallID names one attempt of one model call, or of one call of a tool. It is unique over
+// all sessions: booking the same one again changes nothing.
 type CallID struct {
 	Turn    string  `json:"turn"`    // the turn's id, unique for ever
-	Step    int     `json:"step"`    // the model call within the turn, from 1
-	Attempt int     `json:"attempt"` // the try of that call, from 1
+	Step    int     `json:"step"`    // the model call within the turn, from 1; of a tool that which asked for it, 0: none did
+	Attempt int     `json:"attempt"` // the try of that call, from 1; of a tool see ToolAttempt
 	Purpose Purpose `json:"purpose"`
 }
 
@@ -136,7 +138,7 @@ type Entry struct {
 	// keep to what was asked, and no budget could stop it. It is on the bill.
 	Overrun Amount `json:"overrun,omitempty"`
 
-	Outcome   string    `json:"outcome"`              // ok, or the error kind of package llm
+	Outcome   string    `json:"outcome"`              // ok, or the error kind of package llm; of a tool how it ended
 	RequestID string    `json:"request_id,omitempty"` // the provider's, for reconciling
 	At        time.Time `json:"at"`
 }

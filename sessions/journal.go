@@ -33,9 +33,10 @@ type Journal struct {
 	open    func(context.Context, *OpeningCall) error
 	opening transcript.Message
 
-	used       int64 // tokens of the turn's calls, if usedKnown
-	usedKnown  bool
-	usedBooked map[string]bool // the entries that are counted in used
+	used       int64 // tokens of the turn's calls, if booksKnown
+	booksKnown bool
+	usedBooked map[string]bool      // the entries that are counted in used
+	toolTries  map[costs.CallID]int // tries of calls of tools, by their first
 }
 
 // JournalStore is the part of a store that a Journal writes to.
@@ -127,18 +128,34 @@ func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
 // Used returns how many tokens the turn's own model calls took, those of earlier takes
 // included. It reads the session's ledger once.
 func (j *Journal) Used(ctx context.Context) (int64, error) {
-	if !j.usedKnown {
-		j.used, j.usedBooked = 0, map[string]bool{}
-		err := j.Store.Ledger(ctx, j.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
-			j.countUsed(e)
-			return true
-		})
-		if err != nil {
-			return 0, err
-		}
-		j.usedKnown = true
+	if err := j.readBooks(ctx); err != nil {
+		return 0, err
 	}
 	return j.used, nil
+}
+
+// readBooks reads what the ledger has of the turn, once. Reservations of earlier takes are
+// in it: Resume has booked them.
+func (j *Journal) readBooks(ctx context.Context) error {
+	if j.booksKnown {
+		return nil
+	}
+	j.used, j.usedBooked, j.toolTries = 0, map[string]bool{}, map[costs.CallID]int{}
+	err := j.Store.Ledger(ctx, j.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+		j.countUsed(e)
+		if e.Call.Turn == j.Turn && e.Call.Purpose == costs.Tool {
+			j.toolTries[firstTry(e.Call)]++
+		}
+		return true
+	})
+	j.booksKnown = err == nil
+	return err
+}
+
+// firstTry returns the first try of the call of a tool that c is one of.
+func firstTry(c costs.CallID) costs.CallID {
+	c.Attempt = costs.ToolAttempt(c.ToolIndex(), 1)
+	return c
 }
 
 // countUsed counts an entry of the turn, once. A title is found beside the turn and booked
@@ -161,8 +178,29 @@ func (j *Journal) Begin(ctx context.Context, step int, callID string) (bool, err
 // Reserve is [Turns].Reserve for a call that is about to be made, with what the
 // model is asked.
 func (j *Journal) Reserve(ctx context.Context, e costs.Estimate, a transcript.RequestRecord) (costs.Reservation, error) {
+	return j.reserve(ctx, e, &a)
+}
+
+// ReserveTool is [Turns].Reserve for a call of a tool that is about to run, which stands at
+// that place of its answer, from 0. It numbers the attempt, and reads the session's ledger
+// once for that: tries of earlier takes have numbers of their own.
+func (j *Journal) ReserveTool(ctx context.Context, e costs.Estimate, index int) (costs.Reservation, error) {
+	if err := j.readBooks(ctx); err != nil {
+		return costs.Reservation{}, err
+	}
+	e.Call.Attempt = costs.ToolAttempt(index, 1)
+	first := e.Call
+	e.Call.Attempt = costs.ToolAttempt(index, j.toolTries[first]+1)
+	r, err := j.reserve(ctx, e, nil)
+	if err == nil {
+		j.toolTries[first]++
+	}
+	return r, err
+}
+
+func (j *Journal) reserve(ctx context.Context, e costs.Estimate, asked *transcript.RequestRecord) (costs.Reservation, error) {
 	r := costs.Reservation{ID: e.Call.String(), Estimate: e, At: j.Now()}
-	c := Charge{Session: j.Session, Turn: j.Turn, Request: &a}
+	c := Charge{Session: j.Session, Turn: j.Turn, Request: asked}
 	if j.Scopes != nil {
 		var err error
 		if c.Scopes, err = j.Scopes(ctx, r.At); err != nil {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"parley/costs"
 	"parley/llm"
 )
 
@@ -27,6 +28,7 @@ type member struct {
 	def    llm.Definition
 	schema *Schema
 	says   Announcement
+	price  costs.Amount // of a call
 }
 
 // NewSet makes a set of ts in the order given. Names must be unique and fit
@@ -214,6 +216,32 @@ func aliasesOf(t Tool) []string {
 	return nil
 }
 
+// WithPrices returns s with the prices of calls by the names of their tools; those of tools
+// that are not named stay. Names that are not in s are passed over. What is made of the set
+// keeps its prices.
+func (s *Set) WithPrices(of map[string]costs.Amount) *Set {
+	priced := slices.Clone(s.members())
+	for i := range priced {
+		if p, ok := of[priced[i].def.Name]; ok {
+			priced[i].price = p
+		}
+	}
+	return setOf(priced)
+}
+
+// Price returns what a call costs of the tool of that name, or of one of its other names; 0:
+// nothing.
+func (s *Set) Price(name string) costs.Amount {
+	if s.Len() == 0 {
+		return 0
+	}
+	i, ok := s.index[name]
+	if !ok {
+		return 0
+	}
+	return s.tools[i].price
+}
+
 // Only keeps the named tools. Names that are not in s are passed over: a list
 // can never add rights. No names keep nothing.
 func (s *Set) Only(names ...string) *Set {
@@ -245,7 +273,7 @@ func (s *Set) With(ts ...Tool) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", def.Name, err)
 		}
-		all = append(all, member{t, def, schema, announcementOf(t)})
+		all = append(all, member{tool: t, def: def, schema: schema, says: announcementOf(t)})
 	}
 	return setOf(all), nil
 }

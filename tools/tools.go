@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"parley/costs"
 	"parley/llm"
 	"parley/sessionkeys"
 )
@@ -46,6 +47,7 @@ type Call struct {
 	Workspace string            // the session's own folder, an absolute path
 	Dir       string            // where commands begin, relative to Workspace, as of the turn's begin (AF02)
 	Env       []string          // name=value for commands, on top of what all get, as of the turn's begin (AF01)
+	Price     costs.Amount      // what the operator says that it costs; 0: nothing
 	Progress  func(text string) // incremental output for the event stream; never nil
 }
 
@@ -81,6 +83,10 @@ type Verdict struct {
 // Gate decides on a call before it runs. An error ends the turn; a gate that
 // cannot tell must deny.
 type Gate func(ctx context.Context, t Tool, c Call) (Verdict, error)
+
+// ErrUnpaid marks the error of a call of which its tool knows that nobody charges for it: it
+// costs nothing, also where the tool has a price. Of any other error nobody knows.
+var ErrUnpaid = errors.New("unpaid")
 
 // ErrPermanent marks a tool's error as one that trying again cannot mend, ErrTransient as
 // one of which the tool knows that trying again may; every other error counts as transient,

@@ -278,6 +278,53 @@ func turns(t *testing.T, open opener) {
 			s := h.session(turn.Session)
 			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{9, 9, 70})
 		},
+		// A call of a tool has a row for each try, in whichever take; none is a try of the next
+		// model call. One that is permitted before the first step is of step 0.
+		"a call of a tool is no step of its turn": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			journal := func(f sessions.Fence) *sessions.Journal {
+				return &sessions.Journal{Store: h.s, Fence: f, Turn: turn.ID, Session: turn.Session, Now: func() time.Time { return noon }}
+			}
+			estimate := func(step int) costs.Estimate {
+				l := costs.Labels{Provider: costs.ToolProvider, Model: "search", Channel: "tg", Purpose: costs.Tool}
+				return costs.Estimate{Call: costs.CallID{Turn: turn.ID, Step: step, Purpose: costs.Tool}, Labels: l, Upper: 7, Priced: true}
+			}
+			result := func(id string) transcript.Message {
+				return transcript.Message{ID: turn.ID + id, Role: transcript.Tool, CreatedAt: noon, Parts: []transcript.Part{transcript.ToolResult{ToolCallID: id, Name: "search", Content: "found"}}}
+			}
+			before := journal(f)
+			permitted := must(before.ReserveTool(h.ctx, estimate(0), 0))
+			for range 2 {
+				h.ok(before.Settle(h.ctx, cost(permitted, 7), result("permitted")))
+			}
+			asked := call(turn.ID, 1, 1, 50)
+			h.reserve(f, charged(turn), asked)
+			h.ok(h.s.Settle(h.ctx, f, cost(asked, 20), answered("a1", "step one")))
+			first := must(before.ReserveTool(h.ctx, estimate(1), 0))
+			h.ok(before.Settle(h.ctx, cost(first, 7)))
+			dangling := must(before.ReserveTool(h.ctx, estimate(1), 2))
+			m := must(h.s.Reacquire(h.ctx, f, h.now))
+			got := must(h.s.Resume(h.ctx, m.Fence(), noon.Add(time.Minute)))
+			h.same("where to go on", []int{got.Steps, got.Tries}, []int{1, 0})
+			later := journal(m.Fence())
+			again := must(later.ReserveTool(h.ctx, estimate(1), 2))
+			other := must(later.ReserveTool(h.ctx, estimate(1), 1))
+			twice := must(later.ReserveTool(h.ctx, estimate(1), 2))
+			h.same("ids", []string{permitted.ID, first.ID, dangling.ID, again.ID, other.ID, twice.ID}, []string{
+				turn.ID + "/tool/0/1", turn.ID + "/tool/1/1", turn.ID + "/tool/1/3", turn.ID + "/tool/1/35", turn.ID + "/tool/1/2", turn.ID + "/tool/1/67",
+			})
+			h.ok(later.Settle(h.ctx, cost(again, 7), result("again")))
+			s := h.session(turn.Session)
+			h.same("money", []costs.Amount{s.Own, s.Held}, []costs.Amount{41, 21}) // what was cut off is held, and what runs
+			h.same("used", must(later.Used(h.ctx)), int64(4*13))
+			h.finish(m.Fence(), turn.ID)
+			interrupted := 0
+			for _, e := range h.entries(turn.Session) {
+				if e.State == costs.Interrupted && e.Amount == 0 && e.Upper == 7 {
+					interrupted++
+				}
+			}
+			h.same("interrupted", interrupted, 3)
+		},
 		"resume interrupts what nobody settled": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			c := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "global"}}}
 			done, dangling := call(turn.ID, 1, 1, 50), call(turn.ID, 2, 3, 100)

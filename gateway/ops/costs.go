@@ -27,8 +27,9 @@ type Costs struct {
 	// Mine reports whether this process is the one that exports; nil: it is.
 	Mine func() bool
 
-	mu   sync.Mutex // guards Known
-	desc *prometheus.Desc
+	mu        sync.Mutex // guards Known
+	desc      *prometheus.Desc
+	toolsDesc *prometheus.Desc
 }
 
 // NewCosts exports at least the given label sets. What the ledger holds
@@ -37,7 +38,10 @@ func NewCosts(store Totals, s LabelSets) *Costs {
 	c := &Costs{Store: store, desc: prometheus.NewDesc(
 		"parley_llm_cost_usd_total",
 		"Cost by the price table, failed and retried requests included; requests without a known price are not included, see parley_llm_unpriced_requests_total.",
-		[]string{"provider", "model", "channel", "agent_kind"}, nil)}
+		[]string{"provider", "model", "channel", "agent_kind"}, nil), toolsDesc: prometheus.NewDesc(
+		"parley_tool_cost_usd_total",
+		"Cost of calls of tools that have a price, by what the operator says; not part of parley_llm_cost_usd_total.",
+		[]string{"tool", "channel"}, nil)}
 	c.Admit(s)
 	return c
 }
@@ -50,11 +54,21 @@ func (c *Costs) Admit(s LabelSets) {
 		for _, ch := range s.Channels {
 			for _, p := range s.purposes(m) {
 				l := costs.Labels{Provider: m.Provider, Model: m.Model, Channel: ch, Purpose: p}
-				if !slices.Contains(c.Known, l) {
-					c.Known = append(c.Known, l)
-				}
+				c.know(l)
 			}
 		}
+	}
+	for _, t := range s.PricedTools[:min(len(s.PricedTools), MaxPricedTools)] {
+		for _, ch := range s.Channels {
+			c.know(costs.Labels{Provider: costs.ToolProvider, Model: t, Channel: ch, Purpose: costs.Tool})
+		}
+	}
+}
+
+// know is called with mu held.
+func (c *Costs) know(l costs.Labels) {
+	if !slices.Contains(c.Known, l) {
+		c.Known = append(c.Known, l)
 	}
 }
 
@@ -65,7 +79,10 @@ func (c *Costs) known() []costs.Labels {
 }
 
 // Describe is part of prometheus.Collector.
-func (c *Costs) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+func (c *Costs) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.desc
+	ch <- c.toolsDesc
+}
 
 // Collect is part of prometheus.Collector. When the ledger cannot be read the
 // series are missing from this scrape, rather than wrong.
@@ -92,10 +109,13 @@ func (c *Costs) Collect(ch chan<- prometheus.Metric) {
 		sums[t.Labels] += t.Amount
 	}
 	for l, a := range sums {
-		m, err := prometheus.NewConstMetric(c.desc, prometheus.CounterValue, a.Dollars(),
-			l.Provider, l.Model, l.Channel, string(l.Purpose))
+		desc, labels := c.desc, []string{l.Provider, l.Model, l.Channel, string(l.Purpose)}
+		if l.Purpose == costs.Tool {
+			desc, labels = c.toolsDesc, []string{l.Model, l.Channel}
+		}
+		m, err := prometheus.NewConstMetric(desc, prometheus.CounterValue, a.Dollars(), labels...)
 		if err != nil { // a label that is no text, in an old row
-			m = prometheus.NewInvalidMetric(c.desc, err)
+			m = prometheus.NewInvalidMetric(desc, err)
 		}
 		ch <- m
 	}

@@ -39,8 +39,9 @@ func sets() ops.LabelSets {
 		Models: []ops.ModelName{
 			{"anthropic", "large"}, {"anthropic", "small"}, {"openai", "large"}, {"local", "tiny"},
 		},
-		Tools:   []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"},
-		Version: "test",
+		Tools:       []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"},
+		PricedTools: []string{"t1", "t2"},
+		Version:     "test",
 	}
 }
 

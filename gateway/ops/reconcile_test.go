@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 	"parley/transcript"
 )
 
-// day is a simulated day of a gateway: sub-agents of three levels, attempts that
-// fail and are repeated, streams that break, calls that nobody settles, and
+// day is a simulated day of a gateway: sub-agents of three levels, tools that cost money,
+// attempts that fail and are repeated, streams that break, calls that nobody settles, and
 // restarts. (I7)
 type day struct {
 	t     *testing.T
@@ -113,7 +114,10 @@ func (d *day) call(f sessions.Fence, session sessionkeys.SessionID, turn string,
 	d.t.Helper()
 	model := sets().Models[d.r.IntN(4)]
 	l := costs.Labels{Provider: model.Provider, Model: model.Model, Channel: "telegram", Purpose: costs.RootTurn}
-	if depth > 0 {
+	switch {
+	case d.r.IntN(4) == 0: // a call of a tool
+		l = costs.Labels{Provider: costs.ToolProvider, Model: []string{"t1", "t9"}[d.r.IntN(2)], Channel: "telegram", Purpose: costs.Tool}
+	case depth > 0:
 		l.Purpose = costs.Subagent
 	}
 	for attempt := 1; ; attempt++ {
@@ -158,11 +162,16 @@ func (d *day) compare() costs.Amount {
 	var total costs.Amount
 	d.ok(d.store.Ledger(d.t.Context(), "", func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		l := e.Labels
-		rows["agent_kind="+string(l.Purpose)+",channel="+l.Channel+",model="+l.Model+",provider="+l.Provider] += e.Amount
+		if l.Purpose == costs.Tool {
+			rows["channel="+l.Channel+",tool="+l.Model] += e.Amount
+		} else {
+			rows["agent_kind="+string(l.Purpose)+",channel="+l.Channel+",model="+l.Model+",provider="+l.Provider] += e.Amount
+		}
 		total += e.Amount
 		return true
 	}))
-	for _, s := range gather(d.t, d.m)["parley_llm_cost_usd_total"] {
+	exported := gather(d.t, d.m)
+	for _, s := range slices.Concat(exported["parley_llm_cost_usd_total"], exported["parley_tool_cost_usd_total"]) {
 		if s.value != rows[s.labels].Dollars() {
 			d.t.Errorf("after turn %d, %s: exported %v, booked %v", d.turns, s.labels, s.value, rows[s.labels].Dollars())
 		}

@@ -27,6 +27,9 @@ const (
 	MaxChannels = 8
 	MaxModels   = 15
 	MaxTools    = 64
+
+	// MaxPricedTools is how many tools have a cost of zero before they cost anything.
+	MaxPricedTools = 16
 )
 
 // LabelSets are the closed sets of label values, known when the gateway starts.
@@ -40,8 +43,10 @@ type LabelSets struct {
 	// Fallbacks are which of Models a turn may go on with after which.
 	Fallbacks [][2]ModelName
 	Tools     []string
-	Depth     int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
-	Version   string
+	// PricedTools are tools whose calls cost money.
+	PricedTools []string
+	Depth       int // how deep sub-agents may go, at most MaxDepth; 0: MaxDepth
+	Version     string
 }
 
 var (

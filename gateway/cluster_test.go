@@ -72,7 +72,7 @@ func (c *cluster) ledger(t *testing.T) float64 {
 	return sum.Dollars()
 }
 
-var costSeries = regexp.MustCompile(`(?m)^parley_llm_cost_usd_total\{[^}]*\} (\S+)$`)
+var costSeries = regexp.MustCompile(`(?m)^parley_(?:llm|tool)_cost_usd_total\{[^}]*\} (\S+)$`)
 
 var question = regexp.MustCompile(`question-\d+-\d+`)
 

@@ -8,6 +8,7 @@ import (
 
 	"parley/agent"
 	"parley/channels"
+	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
 	"parley/gateway/errands"
@@ -51,8 +52,9 @@ type edition struct {
 	runsIn  string              // what runs programs, as people are told
 	clean   *redaction.Redactor // takes secrets out of what programs write
 
-	ownTools    *tools.Set   // all but those of MCP servers
-	serverTools []tools.Tool // of MCP servers, which may be others while the edition is in force
+	ownTools    *tools.Set              // all but those of MCP servers
+	toolPrices  map[string]costs.Amount // of a call, by the names of the tools
+	serverTools []tools.Tool            // of MCP servers, which may be others while the edition is in force
 
 	// What needs the store and the log; see equip.
 	commands commands.Handler
@@ -65,7 +67,7 @@ type edition struct {
 // returned as problems.List.
 func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
-	e := &edition{cfg: cfg, log: g.o.Logger, clean: g.redactor, sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	e := &edition{cfg: cfg, log: g.o.Logger, clean: g.redactor, sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), PricedTools: slices.Sorted(maps.Keys(cfg.ToolPrices())), Depth: max(cfg.Subagents.MaxDepth, 1)}}
 	e.jobs, e.asked = cfg.JobsByName(), cfg.Inquiries()
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)

@@ -45,6 +45,6 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 	if e.ownTools, err = e.allTools(store); err != nil {
 		return nil, fmt.Errorf("make the tools for the replay: %w", err)
 	}
-	e.serverTools = mcp.Recorded(setup.MCP)
+	e.serverTools, e.toolPrices = mcp.Recorded(setup.MCP), setup.ToolPrices
 	return e.agents, e.giveTools()
 }

@@ -33,6 +33,7 @@ func (e *edition) attachTools(store sessions.Store) error {
 	if e.ownTools, err = e.allTools(store); err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
+	e.toolPrices = e.cfg.ToolPrices()
 	return e.giveTools()
 }
 
@@ -42,7 +43,7 @@ func (e *edition) giveTools() error {
 	if err != nil {
 		return fmt.Errorf("make the tools: %w", err)
 	}
-	return e.shareTools(all)
+	return e.shareTools(all.WithPrices(e.toolPrices))
 }
 
 // shareTools gives each agent those of all that its configuration names, and the tool that

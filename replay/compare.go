@@ -133,7 +133,9 @@ func (c *comparison) compareTurn(ctx context.Context, was recording.Turn) error 
 func (c *comparison) compareCosts(ctx context.Context) error {
 	is := map[string]costs.Entry{}
 	err := c.store.Ledger(ctx, "", func(_ sessionkeys.SessionID, e costs.Entry) bool {
-		is[e.ID] = e
+		if e.Call.Purpose != costs.Tool || !wasCutOff(e) {
+			is[firstTry(e.Call).String()] = e
+		}
 		return true
 	})
 	if err != nil {
@@ -143,13 +145,15 @@ func (c *comparison) compareCosts(ctx context.Context) error {
 		was := c.script.r.Costs[id]
 		e, ok := is[id]
 		if !ok {
-			if c.script.requests[id] == nil {
+			if c.script.requests[id] == nil && was.Call.Purpose != costs.Tool {
 				c.report.Notes = append(c.report.Notes, fmt.Sprintf("what call %s asked was not kept yet when it was made", id))
 			}
 			c.addDifference(Costs, "call "+id, fmt.Sprintf("- %s\n+ it is not made", was.Amount))
 			continue
 		}
-		c.report.Calls++
+		if was.Call.Purpose != costs.Tool {
+			c.report.Calls++
+		}
 		c.report.Cost += e.Amount
 		if d := diffEntry(was, e); d != "" {
 			c.addDifference(Costs, "call "+id, d)

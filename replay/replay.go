@@ -25,6 +25,8 @@
 //   - what was said in voice notes, and which have no words;
 //   - a turn that was open at the export goes as far as the recording does;
 //   - what was answered at once, as /status, is not asked again;
+//   - which calls of tools cost something: as it was. A call that was cut off and made
+//     again is made once;
 //   - what summaries said, and titles are not found again.
 //
 // The clock follows the recording: each thing happens when it happened.

@@ -44,7 +44,7 @@ type interruption struct {
 }
 
 func newScript(r *recording.Recording) (*script, error) {
-	r = withoutTitles(r)
+	r = withToolsTriedOnce(withoutTitles(r))
 	s := &script{
 		r: r, turns: map[string]*recording.Turn{}, requests: map[string]*recording.Request{}, messages: map[string]transcript.Message{},
 		sessions: map[sessionkeys.SessionID]*recording.Session{}, answers: map[string]*recording.Delivery{}, stops: map[string]*recording.Delivery{},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,9 @@ type workerRun struct {
 	s     *player
 	nonce string
 	dead  atomic.Bool
+	// unbooked are ids of reservations of tools that the recording has not: they cost nothing
+	// then, so they cost nothing now.
+	unbooked sync.Map
 }
 
 // commit makes a commit, unless the worker is dead, and notes the ids that are
@@ -54,7 +58,7 @@ func (l *workerRun) restoreTimes(ms []transcript.Message) (ids []string) {
 }
 
 func (l *workerRun) restoreCost(s *costs.Settlement) string {
-	if was, ok := l.s.script.r.Costs[s.Entry.ID]; ok {
+	if was, ok := l.s.script.r.Costs[firstTry(s.Entry.Call).String()]; ok {
 		s.Entry.At = was.At
 		l.s.advanceClock(was.At)
 	}
@@ -139,6 +143,9 @@ func (l *workerRun) restoreCall(c *sessions.Charge, r *costs.Reservation) error 
 		return errDied
 	}
 	c.Scopes = withoutLimits(c.Scopes)
+	if r.Estimate.Call.Purpose == costs.Tool {
+		return l.reserveTool(ctx, f, c, r)
+	}
 	was := l.s.script.requests[r.ID]
 	if refused := l.s.refusal(*c, *r, was != nil); refused != nil {
 		return refused
@@ -175,6 +182,9 @@ func withoutLimits(scopes []sessions.Scope) []sessions.Scope {
 // Settle implements [sessions.Turns].
 func (l *workerRun) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
 	ids := append(l.restoreTimes(ms), l.restoreCost(&s))
+	if _, unbooked := l.unbooked.Load(s.Reservation.ID); unbooked {
+		return l.commit(func() error { return l.Store.Append(ctx, f, s.Entry.Call.Turn, ms...) }, ids...)
+	}
 	return l.commit(func() error { return l.Store.Settle(ctx, f, s, ms...) }, ids...)
 }
 

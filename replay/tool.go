@@ -167,7 +167,11 @@ func (g recordedTool) Run(ctx context.Context, c tools.Call) (tools.Result, erro
 		}
 		return tools.Result{Content: was.Content, Metadata: was.Metadata}, nil
 	case isError:
-		return tools.Result{Metadata: was.Metadata}, errorAgain(was, text)
+		err := errorAgain(was, text)
+		if g.s.script.wasUnpaid(c) {
+			err = tools.Unpaid(err)
+		}
+		return tools.Result{Metadata: was.Metadata}, err
 	}
 	g.s.cancel(ctx, c.Turn) // only the end of a turn words a result so
 	return tools.Result{}, context.Cause(ctx)

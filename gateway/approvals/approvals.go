@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/costs"
 	"parley/gateway/records"
 	"parley/problems"
 	"parley/sessionkeys"
@@ -137,6 +138,7 @@ type Request struct {
 	Where  string              `json:"where,omitempty"` // what runs it; see tools.Petition
 	Dir    string              `json:"dir,omitempty"`   // in which folder of the workspace
 	Env    []string            `json:"env,omitempty"`   // name=value
+	Price  costs.Amount        `json:"price,omitempty"` // what the call costs; 0: nothing
 	Digest string              `json:"digest"`
 	// Raise is the higher budget that is asked for, in the place of a call; nil: a call is.
 	Raise *Raise `json:"raise,omitempty"`
@@ -364,7 +366,7 @@ func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool)
 	case !now.Before(r.Expires):
 		return deny(true, "its permission has expired"), false
 	case digest != r.Digest:
-		return deny(false, "what was permitted has changed since: the folder, the environment, the sandbox, or a file that it runs. Ask again if it is still needed"), false
+		return deny(false, "what was permitted has changed since: the folder, the environment, the sandbox, the price, or a file that it runs. Ask again if it is still needed"), false
 	}
 	return tools.Verdict{}, true
 }

@@ -54,6 +54,7 @@ func TestDigest(t *testing.T) {
 		"folder":      func(c *tools.Call, _ *tools.Petition) { c.Dir = "" },
 		"environment": func(c *tools.Call, _ *tools.Petition) { c.Env = []string{"A=2"} },
 		"text":        func(_ *tools.Call, p *tools.Petition) { p.Text = "ls " },
+		"price":       func(c *tools.Call, _ *tools.Petition) { c.Price = 1 },
 		"binding":     func(_ *tools.Call, p *tools.Petition) { p.Binding = []string{"b", ""} },
 	} {
 		if call(change) == asked {

@@ -42,9 +42,9 @@ func Petition(t tools.Tool, c tools.Call) (tools.Petition, error) {
 	return tools.Petition{Text: text.String()}, nil
 }
 
-// Digest returns what a permission holds for: one tool with exactly these arguments, folder
-// and environment, and what else the tool says that it depends on. Equal digests are equal
-// calls.
+// Digest returns what a permission holds for: one tool with exactly these arguments, folder,
+// environment and price, and what else the tool says that it depends on. Equal digests are
+// equal calls.
 func Digest(c tools.Call, p tools.Petition) (string, error) {
 	var arguments any
 	if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
@@ -58,7 +58,8 @@ func Digest(c tools.Call, p tools.Petition) (string, error) {
 		Dir       string
 		Env       []string
 		Binding   []string
-	}{c.Name, arguments, p.Text, c.Workspace, c.Dir, c.Env, p.Binding})
+		Price     costs.Amount `json:",omitempty"` // as before where there is none
+	}{c.Name, arguments, p.Text, c.Workspace, c.Dir, c.Env, p.Binding, c.Price})
 	if err != nil {
 		return "", fmt.Errorf("digest of a call of %s: %w", c.Name, err)
 	}
@@ -191,6 +192,9 @@ func (r Request) conditions() string {
 	}
 	if len(r.Env) > 0 {
 		b.WriteString("Its environment has " + Quote(strings.Join(r.Env, " ")) + ". ")
+	}
+	if r.Price > 0 {
+		fmt.Fprintf(&b, "The call costs %s at most. ", r.Price)
 	}
 	return b.String()
 }

@@ -15,6 +15,14 @@ func Explain(e *costs.BudgetError, fresh string) string {
 	if e.Unpriced {
 		return "nobody told me what my model costs, and spending is limited here, so please tell the operator"
 	}
+	if e.Tool != "" {
+		return fmt.Sprintf("a call of %s costs %s, and %s", e.Tool, e.Need.Display(), explainScope(e, fresh))
+	}
+	return explainScope(e, fresh)
+}
+
+// explainScope returns which budget has no room.
+func explainScope(e *costs.BudgetError, fresh string) string {
 	switch e.Scope {
 	case Global, Channel:
 		now := "today"
@@ -44,6 +52,9 @@ func describeUsed(what string, e *costs.BudgetError, then, never string) string 
 		per = " a " + windowName(e.Window)
 	}
 	limit := e.Limit.Display()
+	if e.Need > e.Limit && e.Tool != "" {
+		return limit + " is the most that " + what + per + " here"
+	}
 	if e.Need > e.Limit {
 		return "even a short answer to this may cost more than " + limit + ", which is the most that " + what + per + " here" + never
 	}

@@ -162,7 +162,7 @@ func (r leakCheck) readHoldings(ctx context.Context, p *Process, now *holdings) 
 	}
 }
 
-var costIn = regexp.MustCompile(`(?m)^parley_llm_cost_usd_total\{[^}]*\} (\S+)$`)
+var costIn = regexp.MustCompile(`(?m)^parley_(?:llm|tool)_cost_usd_total\{[^}]*\} (\S+)$`)
 
 // exportedCost returns the sum of the cost counters of all processes, in dollars. It waits
 // for the one that is to come: of several processes one exports, by a lease.

@@ -94,6 +94,8 @@ type Setup struct {
 	Commands    *Commands       `json:"commands,omitempty"` // null: there were none
 	Web         *Web            `json:"web,omitempty"`      // null: no agent could have the tools
 	MCP         []mcp.Recording `json:"mcp,omitempty"`      // tools of MCP servers, as they were offered
+	// ToolPrices are what a call cost of the tools that had a price.
+	ToolPrices map[string]costs.Amount `json:"tool_prices,omitempty"`
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance

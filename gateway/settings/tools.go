@@ -1,10 +1,12 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"parley/costs"
 	"parley/gateway/errands"
 	"parley/problems"
 	"parley/subagents"
@@ -45,6 +47,33 @@ const CommandsPath = "tools.commands"
 // ToolNames returns all tools that an agent may have, in the order in which a model sees them.
 func (c Config) ToolNames() []string {
 	return append(append(ToolNames(), commandline.Names(c.Tools.Commands)...), mcp.Names(c.MCP.Servers)...)
+}
+
+// ToolPrices returns what a call costs of the tools that have a price, by their names. c is
+// one that Validate accepts.
+func (c Config) ToolPrices() map[string]costs.Amount {
+	prices := map[string]costs.Amount{}
+	add := func(name, text string) {
+		if a, err := tools.ParsePrice(text); err == nil && a > 0 {
+			prices[name] = a
+		}
+	}
+	add(web.SearchName, c.Web.Search.Price)
+	for _, s := range c.Tools.Commands {
+		add(s.Name, s.Price)
+	}
+	for _, s := range c.MCP.Servers {
+		for _, t := range s.Tools {
+			add(mcp.ToolName(s.Name, t.Name), cmp.Or(t.Price, s.Price))
+		}
+	}
+	return prices
+}
+
+// checkPrice reports what is wrong with the price of a tool.
+func checkPrice(ps *problems.List, path, text string) {
+	_, err := tools.ParsePrice(text)
+	ps.Check(path, err)
 }
 
 // checkToolName returns what is wrong with the name of a tool in a list; nil: nothing.

@@ -23,6 +23,8 @@ type WebSearchConfig struct {
 	Key Secret `yaml:"key"`
 	// Results is how many are shown. Default 8.
 	Results int `yaml:"results"`
+	// Price is what one search costs, in dollars. Default: nothing.
+	Price string `yaml:"price"`
 }
 
 // Enabled reports whether there is a search engine to ask.
@@ -46,4 +48,8 @@ func (c WebConfig) validate(ps *problems.List) {
 		o.Kind, o.URL = web.KindSearXNG, "http://localhost/"
 	}
 	ps.Check("web.search", o.Validate())
+	checkPrice(ps, "web.search.price", c.Search.Price)
+	if c.Search.Price != "" && !c.Search.Enabled() {
+		ps.Add("web.search.price", "there is no search engine that it could be the price of: give web.search.kind")
+	}
 }

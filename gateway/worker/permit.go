@@ -124,7 +124,7 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 		return tools.Verdict{}, err
 	}
 	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
-	r.Shown, r.Where, r.Dir, r.Env, r.Digest = p.Text, p.Where, c.Dir, c.Env, digest
+	r.Shown, r.Where, r.Dir, r.Env, r.Price, r.Digest = p.Text, p.Where, c.Dir, c.Env, c.Price, digest
 	j.asked = &r
 	why := ""
 	if reasoner, ok := t.(tools.Reasoner); ok {

@@ -47,6 +47,8 @@ type Spec struct {
 	Network bool `yaml:"network" json:"network,omitempty"`
 	// Timeout is how long a call may take; 0: as long as other tools of the agent.
 	Timeout time.Duration `yaml:"timeout" json:"-"`
+	// Price is what one call costs, in dollars; empty: nothing.
+	Price string `yaml:"price" json:"-"`
 	// Output is how many bytes a result has at most; 0: tools.DefaultOutput (F22).
 	Output int `yaml:"output" json:"-"`
 

@@ -164,11 +164,11 @@ func (t *Tool) Command(c tools.Call) (programs.Command, error) {
 func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	cmd, err := t.Command(c)
 	if err != nil {
-		return tools.Result{}, tools.Errorf(tools.Permanent, "invalid arguments: %w", err)
+		return tools.Result{}, tools.Unpaid(tools.Errorf(tools.Permanent, "invalid arguments: %w", err))
 	}
 	if err := t.verify(); err != nil {
 		t.o.Log.Error("program of a tool not run, it has changed: reload the configuration to take it as it is now", "tool", t.spec.Name, "program", t.spec.Program.Path)
-		return tools.Result{}, tools.Errorf(tools.Permanent, "not run: %w", err)
+		return tools.Result{}, tools.Unpaid(tools.Errorf(tools.Permanent, "not run: %w", err))
 	}
 	var progress func(string)
 	if t.o.Clean != nil || len(Secrets([]Spec{t.spec})) == 0 {

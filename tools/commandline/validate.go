@@ -65,6 +65,8 @@ func (s Spec) validate(ps *problems.List, at string) {
 	if s.Timeout < 0 {
 		ps.Add(at+".timeout", "%s is less than nothing", s.Timeout)
 	}
+	_, err := tools.ParsePrice(s.Price)
+	ps.Check(at+".price", err)
 	if s.Output != 0 && (s.Output < programs.MinOutput || s.Output > maxOutput) {
 		ps.Add(at+".output", "%d bytes: from %d to %d", s.Output, programs.MinOutput, maxOutput)
 	}

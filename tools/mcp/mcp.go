@@ -47,6 +47,9 @@ type Server struct {
 
 	// Timeout is how long a call may take; 0: as long as other tools of the agent.
 	Timeout time.Duration `yaml:"timeout"`
+	// Price is what one call costs of each tool that has no price of its own, in dollars;
+	// empty: nothing.
+	Price string `yaml:"price"`
 	// Tools are those that agents may have. No others are offered.
 	Tools []ToolConfig `yaml:"tools"`
 
@@ -61,6 +64,8 @@ type ToolConfig struct {
 	Category tools.Category `yaml:"category"`
 	// Idempotent says that a call may be made again when nobody knows what became of it.
 	Idempotent bool `yaml:"idempotent"`
+	// Price is what one call costs, in dollars; empty: as the server's.
+	Price string `yaml:"price"`
 }
 
 func (c ToolConfig) category() tools.Category { return cmp.Or(c.Category, tools.Admin) }

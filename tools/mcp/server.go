@@ -360,13 +360,15 @@ func (s *server) await(ctx context.Context) (*session, error) {
 // call makes a call of a tool, and another if the first was surely not made, or may be made
 // again. An error of the protocol is as it is; every other names server and tool.
 func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, answer *given) (*sdk.CallToolResult, error) {
+	perhaps := false // it was sent once at least
 	for last := false; ; last = true {
 		now, err := s.await(ctx)
 		if err != nil {
-			return nil, err
+			return nil, notCalled(err, perhaps)
 		}
 		if !s.offers(t) {
-			return nil, tools.Errorf(tools.Permanent, "%s of the MCP server %s is not what the operator has consented to any more, so it was not called", t.config.Name, s.c.Name)
+			err := tools.Errorf(tools.Permanent, "%s of the MCP server %s is not what the operator has consented to any more, so it was not called", t.config.Name, s.c.Name)
+			return nil, notCalled(err, perhaps)
 		}
 		res, sent, err := now.call(ctx, t.config.Name, arguments, answer)
 		if err == nil || answered(err) || ctx.Err() != nil {
@@ -383,17 +385,28 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, a
 		}
 		s.lookAgain() // whether it is still there
 		unsent := missing || !sent
+		perhaps = perhaps || !unsent
 		switch {
 		case !last && (unsent || t.mayRepeat()):
 			continue
 		case unsent:
-			return nil, tools.Errorf(tools.Transient, "the MCP server %s cannot be reached at present, so %s was not called", s.c.Name, t.config.Name)
+			err := tools.Errorf(tools.Transient, "the MCP server %s cannot be reached at present, so %s was not called", s.c.Name, t.config.Name)
+			return nil, notCalled(err, perhaps)
 		case t.mayRepeat():
 			return nil, tools.Errorf(tools.Transient, "the connection to the MCP server %s broke twice while %s ran", s.c.Name, t.config.Name)
 		}
 		return nil, tools.Errorf(tools.Permanent, "interrupted; outcome unknown: the connection to the MCP server %s broke after %s was called. "+
 			"Whether it was done is not known: look, before you call it again", s.c.Name, t.config.Name)
 	}
+}
+
+// notCalled returns the error of a call that was not sent, which nobody charges for unless it
+// was sent before.
+func notCalled(err error, perhaps bool) error {
+	if perhaps {
+		return err
+	}
+	return tools.Unpaid(err)
 }
 
 // call makes one call in this session. It reports whether it may have been sent.

@@ -96,6 +96,9 @@ func TestCallThatBreaksOff(t *testing.T) {
 				if notes := w.String(); err == nil || notes != c.notes {
 					t.Errorf("the server was called for %q, and the call ends with %v", notes, err)
 				}
+				if errors.Is(err, tools.ErrUnpaid) {
+					t.Errorf("nobody charges for %v, it says", err)
+				}
 				if once := c.notes == "x"; once != strings.HasPrefix(err.Error(), "interrupted; outcome unknown: ") || !strings.Contains(err.Error(), "die") || !strings.Contains(err.Error(), "test") {
 					t.Errorf("the model reads %q", err)
 				}
@@ -217,7 +220,7 @@ func TestCallOfAServerThatIsNotThere(t *testing.T) {
 		r.await("its program ended")
 		r.SetConsents("test", map[string]mcp.Definition{"echo": {Name: "echo", Schema: []byte(`{"type":"object"}`), Digest: "d"}})
 		_, err := r.call(t.Context(), "test__echo", "x")
-		if err == nil || !strings.Contains(err.Error(), "the MCP server test is not there at present, so nothing was done") || tools.KindOf(err) != tools.Transient {
+		if err == nil || !strings.Contains(err.Error(), "the MCP server test is not there at present, so nothing was done") || tools.KindOf(err) != tools.Transient || !errors.Is(err, tools.ErrUnpaid) {
 			t.Errorf("%v", err)
 		}
 		r.stop()

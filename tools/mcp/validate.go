@@ -60,6 +60,8 @@ func (s Server) validate(ps *problems.List, at string) {
 	if s.Timeout < 0 {
 		ps.Add(at+".timeout", "%s is less than nothing", s.Timeout)
 	}
+	_, err := tools.ParsePrice(s.Price)
+	ps.Check(at+".price", err)
 }
 
 // validateCommand reports the mistakes of a server that is a program.
@@ -138,6 +140,8 @@ func (s Server) validateTools(ps *problems.List, at string, taken []string) {
 		if !slices.Contains([]tools.Category{"", tools.Read, tools.Write, tools.Admin}, t.Category) {
 			ps.Add(where+".category", "%q is none of read, write, admin", t.Category)
 		}
+		_, err := tools.ParsePrice(t.Price)
+		ps.Check(where+".price", err)
 	}
 }
 

@@ -50,7 +50,10 @@ func TestValidate(t *testing.T) {
 		"a header in a header": {remote, func(s *mcp.Server) {
 			s.Headers = []programs.Variable{{Name: "x-key", Value: "a\r\nx-other: b"}}
 		}, "servers[0].headers.x-key: the value holds a line end"},
-		"a time": {good, func(s *mcp.Server) { s.Timeout = -1 }, "servers[0].timeout: -1ns is less than nothing"},
+		"a price":           {good, func(s *mcp.Server) { s.Price, s.Tools[0].Price = "0.01", "1000" }, ""},
+		"no price":          {good, func(s *mcp.Server) { s.Price = "cheap" }, `servers[0].price: not what one call costs, in dollars such as 0.005: not an amount of dollars: "cheap"`},
+		"a price of a tool": {good, func(s *mcp.Server) { s.Tools[0].Price = "-1" }, "servers[0].tools[0].price: not what one call costs, in dollars such as 0.005: -$1.00 is below 0"},
+		"a time":            {good, func(s *mcp.Server) { s.Timeout = -1 }, "servers[0].timeout: -1ns is less than nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

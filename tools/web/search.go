@@ -206,11 +206,16 @@ func (s *searcher) shown(all []found) (list []found) {
 	return list
 }
 
+const unreachable = "the search engine cannot be reached at present"
+
 // explain words an error for the model, without the address of the engine and without a
 // word of its answer.
 func (s *searcher) explain(ctx context.Context, err error) error {
 	if status, ok := errors.AsType[*statusError](err); ok {
-		return s.explainStatus(status)
+		return tools.Unpaid(s.explainStatus(status)) // an answer without results, which no service charges for
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && ctx.Err() == nil {
+		return tools.Unpaid(tools.Errorf(tools.Transient, unreachable)) // nobody was asked
 	}
 	switch {
 	case errors.Is(err, errNoAnswer), errors.Is(err, errTooMuch):
@@ -220,7 +225,7 @@ func (s *searcher) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx) //nolint:wrapcheck // the call was ended, and nobody reads this
 	default:
-		return tools.Errorf(tools.Transient, "the search engine cannot be reached at present")
+		return tools.Errorf(tools.Transient, unreachable)
 	}
 }
 

@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -143,6 +144,9 @@ func TestSearchExplains(t *testing.T) {
 			t.Errorf("%s %d: %v, want %q", c.kind, c.answer.status, err, c.want)
 			continue
 		}
+		if unpaid := c.answer.status != http.StatusOK; errors.Is(err, tools.ErrUnpaid) != unpaid {
+			t.Errorf("%s %d: %v is unpaid: %v", c.kind, c.answer.status, err, !unpaid)
+		}
 		for _, secret := range []string{canary, key, s.URL} {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%d: %v has %q", c.answer.status, err, secret)
@@ -152,12 +156,12 @@ func TestSearchExplains(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	_, err := search(t, searching(t, web.SearchOptions{Kind: web.KindBrave, URL: closed.URL + "/" + canary, Key: key}), "words")
-	if err == nil || err.Error() != "the search engine cannot be reached at present" || tools.KindOf(err) != tools.Transient {
+	if err == nil || err.Error() != "the search engine cannot be reached at present" || tools.KindOf(err) != tools.Transient || !errors.Is(err, tools.ErrUnpaid) {
 		t.Errorf("nobody there: %v", err)
 	}
 	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	_, err = search(t, searching(t, web.SearchOptions{Kind: web.KindSearXNG, URL: slow.URL, Timeout: 20 * time.Millisecond}), "words")
-	if err == nil || err.Error() != "the search took longer than 20ms" {
+	if err == nil || err.Error() != "the search took longer than 20ms" || errors.Is(err, tools.ErrUnpaid) {
 		t.Errorf("slow: %v", err)
 	}
 	if _, err := search(t, engines[web.KindBrave], strings.Repeat("w", 401)); err == nil {

@@ -46,6 +46,7 @@ func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://")) // it knows its targets after 5 s
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *settings.Config) {
 		c.Subagents.MaxDepth = 3
+		c.Web.Search = settings.WebSearchConfig{Kind: "searxng", URL: "http://search.invalid/", Price: "0.005"} // nobody searches
 		c.Retry.Base, c.Retry.Cap = time.Millisecond, 10*time.Millisecond
 	}})
 	gw := env.Start()
@@ -176,7 +177,7 @@ func checkRules(t *testing.T, p *watcher) {
 			}
 		}
 	}
-	if n != 32 {
+	if n != 35 {
 		t.Errorf("%d rules run", n)
 	}
 	for _, r := range rules(t) {
@@ -221,7 +222,7 @@ func checkWiring(t *testing.T, p *watcher) {
 		"parley_config_last_reload_successful == 1",
 		"parley_config_last_reload_success_timestamp_seconds > time() - 3600",
 		`parley_budget_limit_usd{scope="global",window="day"} == 50`,
-		`abs(parley_budget_spent_usd{scope="global",window="month"} - scalar(sum(parley_llm_cost_usd_total))) < 1e-12`,
+		`abs(parley_budget_spent_usd{scope="global",window="month"} - scalar(sum(parley_llm_cost_usd_total or parley_tool_cost_usd_total))) < 1e-12`,
 		`count(parley_session_cost_rank_usd) == 10`,
 		`parley_sessions_active{chat="dm"} == 2`,
 		`parley_sessions_active{chat="group"} == 1`,

@@ -3,6 +3,9 @@ package approvals_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +71,42 @@ func TestDigest(t *testing.T) {
 	}
 	if _, err := approvals.Digest(tools.Call{Arguments: json.RawMessage(`{`)}, tools.Petition{}); err == nil {
 		t.Error("arguments that are no JSON have a digest")
+	}
+}
+
+// A permission for one folder is none for another that stands in its place by then, also by a link
+// inside the workspace.
+func TestDigestOfALink(t *testing.T) {
+	t.Parallel()
+	workspace := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(workspace, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digest := func() string {
+		t.Helper()
+		d, err := approvals.Digest(tools.Call{Name: "bash", Arguments: json.RawMessage(`{}`), Workspace: workspace, Dir: "a"}, tools.Petition{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	asked := digest()
+	if digest() != asked {
+		t.Error("the same folder is another one")
+	}
+	if err := errors.Join(os.Remove(filepath.Join(workspace, "a")), os.Symlink("b", filepath.Join(workspace, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	if digest() == asked {
+		t.Error("a link to another folder is the folder that was shown")
+	}
+	if err := os.Remove(filepath.Join(workspace, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if digest() == asked {
+		t.Error("a folder that is gone is the folder that was shown")
 	}
 }
 

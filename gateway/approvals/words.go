@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -44,11 +45,16 @@ func Petition(t tools.Tool, c tools.Call) (tools.Petition, error) {
 
 // Digest returns what a permission holds for: one tool with exactly these arguments, folder,
 // environment and price, and what else the tool says that it depends on. Equal digests are
-// equal calls.
+// equal calls. A folder of the workspace is the one to which its name leads now, so that a link
+// in its place is another one.
 func Digest(c tools.Call, p tools.Petition) (string, error) {
 	var arguments any
 	if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
 		return "", fmt.Errorf("read the arguments of %s: %w", c.Name, err)
+	}
+	leads := ""
+	if c.Dir != "" {
+		leads, _ = filepath.EvalSymlinks(filepath.Join(c.Workspace, c.Dir)) // "": it is not there
 	}
 	b, err := json.Marshal(struct {
 		Tool      string
@@ -59,7 +65,8 @@ func Digest(c tools.Call, p tools.Petition) (string, error) {
 		Env       []string
 		Binding   []string
 		Price     costs.Amount `json:",omitempty"` // as before where there is none
-	}{c.Name, arguments, p.Text, c.Workspace, c.Dir, c.Env, p.Binding, c.Price})
+		Leads     string       `json:",omitempty"`
+	}{c.Name, arguments, p.Text, c.Workspace, c.Dir, c.Env, p.Binding, c.Price, leads})
 	if err != nil {
 		return "", fmt.Errorf("digest of a call of %s: %w", c.Name, err)
 	}

@@ -131,21 +131,25 @@ func (l *workerRun) Resume(ctx context.Context, f sessions.Fence, now time.Time)
 
 // Reserve implements [sessions.Turns]. Budgets decide as they did.
 func (l *workerRun) Reserve(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
+	if r.Estimate.Call.Purpose == costs.Tool {
+		if l.dead.Load() {
+			return errDied
+		}
+		c.Scopes = withoutLimits(c.Scopes)
+		return l.reserveTool(ctx, f, c, r)
+	}
 	if err := l.restoreCall(&c, &r); err != nil {
 		return err
 	}
 	return l.Store.Reserve(ctx, f, c, r)
 }
 
-// restoreCall makes of a reservation what it was, or returns why there was none.
+// restoreCall makes of the reservation of a request what it was, or returns why there was none.
 func (l *workerRun) restoreCall(c *sessions.Charge, r *costs.Reservation) error {
 	if l.dead.Load() {
 		return errDied
 	}
 	c.Scopes = withoutLimits(c.Scopes)
-	if r.Estimate.Call.Purpose == costs.Tool {
-		return l.reserveTool(ctx, f, c, r)
-	}
 	was := l.s.script.requests[r.ID]
 	if refused := l.s.refusal(*c, *r, was != nil); refused != nil {
 		return refused

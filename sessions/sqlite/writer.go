@@ -206,8 +206,8 @@ var errCarefully = errors.New("a write failed half-way")
 // runTogether runs each op and stores all that they changed at the end. When somebody
 // goes on with what each of them changed, it waits a moment for that.
 func (w *writer) runTogether(b *batch) error {
-	goOn := true // with all so far
-	for i := 0; i < len(b.ops); i++ {
+	goOn := true                      // with all so far
+	for i := 0; i < len(b.ops); i++ { //nolint:intrange // grows
 		o := &b.ops[i]
 		if o.ctx.Err() != nil {
 			b.errs[i] = context.Cause(o.ctx)

@@ -240,7 +240,7 @@ func TestWhoAndWhatIsNotAsked(t *testing.T) {
 		want   string
 	}{
 		"no approvers":                {1, "", func(s *worker.Settings) { s.Access = nil }, "noted is a tool of category admin, which is not allowed here"},
-		"more than anybody reads":     {1, strings.Repeat("x", approvals.MaxShown), func(*worker.Settings) {}, "it needs a person's permission, and its 1512 bytes are more than the 1500"},
+		"more than anybody reads":     {1, strings.Repeat("x", approvals.MaxShown), func(*worker.Settings) {}, "it needs a person's permission, and has 1512 bytes, which are more than the 1500"},
 		"characters that nobody sees": {1, "a\u202eb", func(*worker.Settings) {}, "it needs a person's permission, and holds characters that people cannot see"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -209,6 +209,9 @@ func (s *Store) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, 
 		m, err := s.Mailbox(ctx, t.Token)
 		t.Take = t.Take && (err != nil || max(m.LastSeen, t.Seq) > m.LastRead || m.Controls > 0)
 	}
+	if tell := t.Taken; tell != nil {
+		t.Taken = func(m sessions.Mailbox) { tell(s.taken(m)) }
+	}
 	m, got, err := s.Operations.Touch(with(ctx, hint{taker: t.By}), t)
 	if got {
 		m = s.taken(m)
@@ -238,8 +241,10 @@ func (s *Store) taken(m sessions.Mailbox) sessions.Mailbox {
 		m.Epoch--
 	case AttemptCount:
 		m.Attempts--
-		if m.Turn != nil {
-			m.Turn.Attempts--
+		if m.Turn != nil { // who was told early reads it
+			was := *m.Turn
+			was.Attempts--
+			m.Turn = &was
 		}
 	}
 	return m

@@ -181,21 +181,32 @@ func (p *Process) missedLog() bool {
 
 // Get reads a page of the operator's listener.
 func (p *Process) Get(ctx context.Context, path string) (string, error) {
+	_, body, err := p.get(ctx, path)
+	return body, err
+}
+
+// IsReady reports whether the process says that it is ready, with what it says of its parts.
+func (p *Process) IsReady(ctx context.Context) (ready bool, page string, err error) {
+	status, page, err := p.get(ctx, "/readyz")
+	return status == http.StatusOK, page, err
+}
+
+func (p *Process) get(ctx context.Context, path string) (status int, body string, _ error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Ops+path, nil)
 	if err != nil {
-		return "", fmt.Errorf("ask for %s: %w", path, err)
+		return 0, "", fmt.Errorf("ask for %s: %w", path, err)
 	}
 	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("ask for %s: %w", path, err)
+		return 0, "", fmt.Errorf("ask for %s: %w", path, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
+		return 0, "", fmt.Errorf("read %s: %w", path, err)
 	}
-	return string(b), nil
+	return resp.StatusCode, string(b), nil
 }
 
 // Descriptors returns how many files the process has open.

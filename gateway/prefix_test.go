@@ -27,10 +27,14 @@ func chatty(_ context.Context, p *model.Prompt) model.Answer {
 // G11: over 300 turns of a conversation with the default agent, in which its window is filled
 // several times and every tenth turn reads a file, what was sent is the beginning of what is sent
 // next, but for a fiftieth; and there is no more than a call in 50 turns for titles and summaries.
-// Both are counts. G12: system message and tools have at most 8 KiB.
+// Both are counts. G12: system message and tools have at most 8 KiB. In make test the conversation is
+// short and is never summarised.
 func TestThePromptOfALongConversationStaysItsBeginning(t *testing.T) {
 	t.Parallel()
-	const turns = 300
+	turns, long := 40, size(1) == 1
+	if long {
+		turns = 300
+	}
 	pages := t.TempDir()
 	noError(t, os.WriteFile(filepath.Join(pages, "page.txt"), []byte(strings.Repeat("Nothing happens on this line.\n", 40)), 0o600))
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: chatty, Window: 16_000, Change: func(c *settings.Config) {
@@ -49,7 +53,9 @@ func TestThePromptOfALongConversationStaysItsBeginning(t *testing.T) {
 			text = "read " + filepath.Join(pages, "page.txt")
 		}
 		gw.Ask(gatewaytest.Ann, text)
-		p.add(t, env.Model.Requests())
+		if n%10 == 9 || n == turns-1 {
+			p.add(t, env.Model.Requests())
+		}
 	}
 	share := float64(p.repeated) / float64(p.sent)
 	t.Logf("%d requests, %d of them summaries and %d for titles; %.4f of what was sent is the beginning of what was sent next; system and tools have %d bytes",
@@ -57,7 +63,7 @@ func TestThePromptOfALongConversationStaysItsBeginning(t *testing.T) {
 	if share < 0.98 {
 		t.Errorf("%.4f of what was sent is the beginning of what was sent next: at least 0.98", share)
 	}
-	if extra := p.summaries + p.titles; p.summaries < 2 || p.titles != 1 || extra*50 > turns {
+	if extra := p.summaries + p.titles; long && (p.summaries < 2 || p.titles != 1 || extra*50 > turns) {
 		t.Errorf("%d summaries and %d titles in %d turns: one call in 50 at most, and something to summarise", p.summaries, p.titles, turns)
 	}
 	if p.frame > 8<<10 {

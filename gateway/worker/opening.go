@@ -36,7 +36,7 @@ func (e *unopenedError) Error() string { return "turn not opened: its messages w
 // none.
 func (a *actor) runOpening(q question, o sessions.OpenTurn) (bool, error) {
 	t := o.Turn
-	t.Session, t.Attempts, t.State = a.m.Session, max(1, a.m.Attempts), sessions.Open
+	t.Token, t.Session, t.Attempts, t.State = a.token, a.m.Session, max(1, a.m.Attempts), sessions.Open
 	j, err := a.journal(t)
 	if err != nil {
 		return false, err

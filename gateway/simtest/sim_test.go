@@ -78,17 +78,14 @@ func TestWhateverHappensNothingIsLostAndNothingIsAnsweredTwice(t *testing.T) { /
 			counts[k] += v
 		}
 	}
-	// A simulation in which nothing happens proves nothing. What is rare, as a message that is
-	// passed over, may be missing in few schedules.
-	if n < 500 {
-		counts["skip"] = max(1, counts["skip"])
-	}
+	// A simulation in which nothing happens proves nothing. In the few schedules under the race
+	// detector no message may be passed over; in those of the plain run some are.
 	for _, k := range []string{
 		"crashes", "freezes", "copies", "touch", "open", "resume", "reacquire", "yield", "handover", "finish", "release",
 		"answer", "comply", "skip", "bury", "begin", "tool", "advance", "send",
 		"turn " + string(transcript.EndTurn), "turn " + string(transcript.Failed),
 	} {
-		if counts[k] == 0 {
+		if counts[k] == 0 && (k != "skip" || !raced) {
 			t.Errorf("in %d schedules there was no %q: %v", n, k, counts)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"testing"
 
 	"parley/llm"
@@ -71,7 +72,11 @@ func TestWritingARequestTakesNoMorePerTurnOfItsConversation(t *testing.T) { //no
 	allocations := func(turns int) float64 {
 		m, r := newModel(t, llm.Info{}), conversationOf(turns)
 		encoded(t, m, r)
-		return testing.AllocsPerRun(20, func() { _, _ = m.encode(r) })
+		fewest := math.Inf(1) // the race detector empties pools now and then, which only adds
+		for range 10 {
+			fewest = min(fewest, testing.AllocsPerRun(20, func() { _, _ = m.encode(r) }))
+		}
+		return fewest
 	}
 	short, long := allocations(10), allocations(300)
 	if long > short+2 {

@@ -231,11 +231,16 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	out := delivery.New(delivery.Options{
+		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
+		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store),
+	})
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
 		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
 		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,
+		Handoff: func(channel string) worker.Handoff { return out.Handoff(channel) },
 	})
 	if err != nil {
 		return err
@@ -256,10 +261,6 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.admin.Close()) }()
-	out := delivery.New(delivery.Options{
-		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
-		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store),
-	})
 	return g.runRoles(ctx, in, w, out, kept, vital)
 }
 

@@ -37,7 +37,7 @@ func (s *standing) answer(k sessionkeys.Key, generation string, seq uint64) {
 		Message: transcript.Message{ID: id + "-asked", Role: transcript.User, CreatedAt: now, Parts: []transcript.Part{transcript.Text{Text: "hello"}}},
 	})
 	ok(err)
-	_, _, err = s.store.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: id, Outcome: transcript.EndTurn, At: now})
+	_, err = s.store.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: id, Outcome: transcript.EndTurn, At: now})
 	ok(err)
 }
 

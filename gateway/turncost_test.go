@@ -18,9 +18,8 @@ import (
 // to which table. "SELECT sessions" is no part of a turn: who hears of each answer, as this test
 // does and `parley try`, hears what its conversation cost.
 const plainTurn = `
-4 BEGIN IMMEDIATE
-4 COMMIT
-1 SELECT outbox
+3 BEGIN IMMEDIATE
+3 COMMIT
 1 SELECT sessions
 1 SELECT spend
 1 DELETE reservations
@@ -35,7 +34,7 @@ const plainTurn = `
 1 INSERT totals
 1 INSERT turns
 1 INSERT wordings
-4 UPDATE generation
+3 UPDATE generation
 2 UPDATE mailboxes
 1 UPDATE outbox
 1 UPDATE outbox_parts

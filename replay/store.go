@@ -193,7 +193,7 @@ func (l *workerRun) Settle(ctx context.Context, f sessions.Fence, s costs.Settle
 }
 
 // Finish implements [sessions.Turns].
-func (l *workerRun) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (m sessions.Mailbox, released bool, err error) {
+func (l *workerRun) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (done sessions.Finished, err error) {
 	ids := append(l.restoreTimes(e.Messages), e.Turn)
 	if e.Settlement != nil {
 		s := *e.Settlement
@@ -205,10 +205,10 @@ func (l *workerRun) Finish(ctx context.Context, f sessions.Fence, e sessions.Fin
 		l.s.advanceClock(was.Ended)
 	}
 	err = l.commit(func() (err error) {
-		m, released, err = l.Store.Finish(ctx, f, e)
+		done, err = l.Store.Finish(ctx, f, e)
 		return err
 	}, ids...)
-	return m, released, err
+	return done, err
 }
 
 // Spawn implements [sessions.Turns].

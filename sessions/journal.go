@@ -223,11 +223,11 @@ func (j *Journal) Settle(ctx context.Context, s costs.Settlement, ms ...transcri
 }
 
 // End calls [Turns].Finish. It fills in e.Turn.
-func (j *Journal) End(ctx context.Context, e FinishTurn) (Mailbox, bool, error) {
+func (j *Journal) End(ctx context.Context, e FinishTurn) (Finished, error) {
 	if err := j.ensureOpen(ctx, nil); err != nil {
-		return Mailbox{}, false, err
+		return Finished{}, err
 	}
 	e.Turn = j.Turn
-	m, released, err := j.Store.Finish(ctx, j.Fence, e)
-	return m, released, j.noteCommit(err, e.Messages)
+	f, err := j.Store.Finish(ctx, j.Fence, e)
+	return f, j.noteCommit(err, e.Messages)
 }

@@ -175,6 +175,17 @@ type FinishTurn struct {
 	// canceled and with their open calls interrupted: nobody will go on with
 	// them. It is for the mailbox's own turn only.
 	Nested bool
+	// Sending begins the delivery of the one reply: its parts, and the mark of the first,
+	// which the caller sends as soon as this is durable. It is left out when another answer
+	// waits for the chat; Finished.Sending says so. nil: the reply is only queued.
+	Sending *Progress
+}
+
+// Finished is what became of a mailbox whose turn was closed.
+type Finished struct {
+	Mailbox  Mailbox
+	Released bool // nothing more is owed, and it has no owner any more
+	Sending  bool // the reply stands as FinishTurn.Sending says: its caller is to send it now
 }
 
 // Command is a queued message that was answered without a model.
@@ -281,12 +292,12 @@ type Turns interface {
 
 	// Finish closes the turn: settlement, messages, state and replies in one
 	// commit. When nothing more is owed the mailbox is released by the same
-	// commit, and released says so; otherwise the owner goes on to the next.
+	// commit, and Released says so; otherwise the owner goes on to the next.
 	// As in Settle, the settlement is booked even when the fence does not hold.
 	// Calls of the turn's loop that were not settled become interrupted entries.
 	// Repeated under its fence it answers the same; but ErrFenced when the mailbox
-	// was not released and the fence ended since: m would carry another owner's.
-	Finish(ctx context.Context, f Fence, e FinishTurn) (m Mailbox, released bool, err error)
+	// was not released and the fence ended since: it would carry another owner's.
+	Finish(ctx context.Context, f Fence, e FinishTurn) (Finished, error)
 
 	// Notice queues replies that no turn stands behind, together with the
 	// inbox row of the event that asked for them. added is false when the

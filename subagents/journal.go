@@ -40,7 +40,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 			Parts: []transcript.Part{transcript.Text{Text: text}, transcript.Finish{Reason: o.Finish, Time: e.At}},
 		})
 	}
-	_, _, err := j.End(ctx, e)
+	_, err := j.End(ctx, e)
 	return err
 }
 

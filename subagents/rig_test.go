@@ -238,7 +238,7 @@ func turnScope(turn string) sessions.Scope {
 }
 
 func (j *rootJournal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outcome, ms ...transcript.Message) error {
-	_, _, err := j.End(ctx, sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, At: time.Now(), Nested: true})
+	_, err := j.End(ctx, sessions.FinishTurn{Settlement: s, Messages: ms, Outcome: o.Finish, At: time.Now(), Nested: true})
 	return err
 }
 

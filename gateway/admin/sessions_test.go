@@ -175,7 +175,7 @@ func TestListsNameNoTextAndKnowTheirStates(t *testing.T) {
 	h.charged(f, turn.Session, turn.ID, 1, 5)
 	ben, first := h.opened("ben", "canary-text")
 	h.charged(ben, first.Session, first.ID, 1, 50)
-	_, _, err := h.store.Finish(t.Context(), ben, sessions.FinishTurn{Turn: first.ID, Outcome: transcript.EndTurn, At: noon.Add(time.Minute)})
+	_, err := h.store.Finish(t.Context(), ben, sessions.FinishTurn{Turn: first.ID, Outcome: transcript.EndTurn, At: noon.Add(time.Minute)})
 	h.ok(err)
 	m, _, err := h.store.Touch(t.Context(), sessions.Touch{Token: ben.Token, Key: mustKey(t, "ben"), Seq: 2, By: h.ann, Take: true, Now: noon})
 	h.ok(err)

@@ -109,7 +109,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 		ID: r.ID, Call: call, Labels: labels, Amount: 5e11, Upper: 5e11, Priced: false, State: costs.Settled,
 		Outcome: "ok", At: now, Usage: costs.Usage{Input: 1, Output: 1, Source: costs.Reported},
 	}
-	if _, _, err := s.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: "t", Settlement: &costs.Settlement{Reservation: r, Entry: e}, Outcome: transcript.EndTurn, At: now}); err != nil {
+	if _, err := s.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: "t", Settlement: &costs.Settlement{Reservation: r, Entry: e}, Outcome: transcript.EndTurn, At: now}); err != nil {
 		t.Fatal(err)
 	}
 	contains(t, ask(t, d, k, "cost"), "This conversation: $0.50", "sub-agents: $0.50", "Here today (UTC): $0.5000.", "no known price")

@@ -207,7 +207,7 @@ func TestTheDeskKnowsTheSubAgents(t *testing.T) {
 			if i == 20 {
 				outcome = transcript.MaxIterations
 			}
-			_, _, err = s.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: turn, Settlement: &costs.Settlement{Reservation: r, Entry: e}, Messages: []transcript.Message{answer}, Outcome: outcome, At: at.Add(2500 * time.Millisecond)})
+			_, err = s.Finish(ctx, m.Fence(), sessions.FinishTurn{Turn: turn, Settlement: &costs.Settlement{Reservation: r, Entry: e}, Messages: []transcript.Message{answer}, Outcome: outcome, At: at.Add(2500 * time.Millisecond)})
 		}
 		if err != nil {
 			t.Fatal(err)

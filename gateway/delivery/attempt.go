@@ -19,8 +19,11 @@ type attempt struct {
 	previews *previews
 	running  func() context.Context // its end begins the grace period
 	d        *sessions.Delivery
-	at       destination
-	started  time.Time
+	// takeUnsent reports whether nothing was sent of a delivery that this process has
+	// marked, so that it is sent, once, as if the mark had just been made.
+	takeUnsent func(id string) bool
+	at         destination
+	started    time.Time
 }
 
 // errTaken ends an attempt at a delivery that another attempt has advanced.
@@ -76,6 +79,33 @@ func (a *attempt) conclude(ctx context.Context, err error) {
 // prepare renders the text and stores the parts, the first already marked.
 func (a *attempt) prepare(ctx context.Context) error {
 	d := a.d
+	p, err := a.compose()
+	if err != nil {
+		return err
+	}
+	if len(p.Bodies) == 0 {
+		if d.Turn != "" {
+			if err := a.previews.endStream(ctx, d.Turn, askedAt(d), a.at); err != nil {
+				a.Logger.Debug("preview not ended", "channel", a.name, "error", err)
+			}
+		}
+		a.Observer.CountSent(a.name, "dropped", 0)
+		return a.Store.Advance(ctx, d.ID, sessions.Progress{Close: true})
+	}
+	if err := a.Store.Advance(ctx, d.ID, p); err != nil {
+		if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) { // it has no parts any more
+			return errTaken
+		}
+		return fmt.Errorf("store the parts: %w", err)
+	}
+	a.applyMarks(p.Marks)
+	return nil
+}
+
+// compose renders the text into parts, and returns how they begin; without Bodies when there is
+// nothing to show.
+func (a *attempt) compose() (p sessions.Progress, err error) {
+	d := a.d
 	var bodies []storedBody
 	if d.File != nil {
 		bodies = a.fileBodies()
@@ -86,32 +116,18 @@ func (a *attempt) prepare(ctx context.Context) error {
 		}
 	}
 	if len(bodies) == 0 {
-		if d.Turn != "" {
-			if err := a.previews.endStream(ctx, d.Turn, askedAt(d), a.at); err != nil {
-				a.Logger.Debug("preview not ended", "channel", a.name, "error", err)
-			}
-		}
-		a.Observer.CountSent(a.name, "dropped", 0)
-		return a.Store.Advance(ctx, d.ID, sessions.Progress{Close: true})
+		return p, nil
 	}
-	var p sessions.Progress
 	for _, b := range bodies {
 		raw, err := json.Marshal(b)
 		if err != nil {
-			return fmt.Errorf("store a rendered message: %w", err)
+			return p, fmt.Errorf("store a rendered message: %w", err)
 		}
 		p.Bodies = append(p.Bodies, raw)
 		d.Parts = append(d.Parts, sessions.Part{Body: raw, State: sessions.Queued})
 	}
 	p.Marks = []sessions.Mark{a.sendingMark(0)}
-	if err := a.Store.Advance(ctx, d.ID, p); err != nil {
-		if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) { // it has no parts any more
-			return errTaken
-		}
-		return fmt.Errorf("store the parts: %w", err)
-	}
-	a.applyMarks(p.Marks)
-	return nil
+	return p, nil
 }
 
 func choicesOf(all []sessions.Choice) (cs []channels.Choice) {
@@ -132,7 +148,11 @@ func (a *attempt) drop(ctx context.Context) error {
 		if part.State == sessions.Sent || part.State == sessions.Failed {
 			continue
 		}
-		p.Marks = append(p.Marks, a.newMark(i, part.State, sessions.Failed, errDropped.Error()))
+		from := part.State
+		if from == marked {
+			from = sessions.Sending
+		}
+		p.Marks = append(p.Marks, a.newMark(i, from, sessions.Failed, errDropped.Error()))
 	}
 	err := a.Store.Advance(ctx, d.ID, p)
 	if errors.Is(err, sessions.ErrFenced) || errors.Is(err, sessions.ErrNotFound) {
@@ -165,6 +185,10 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 				continue
 			}
 		case sessions.Sending:
+			if i == 0 && p.By == a.me && a.takeUnsent(a.d.ID) {
+				p.State = marked
+				continue
+			}
 			if err := a.markAmbiguous(ctx, i, "the process that sent it ended before the answer came"); err != nil {
 				return err
 			}
@@ -177,6 +201,9 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 			if err := a.advance(ctx, a.sendingMark(i)); err != nil {
 				return err
 			}
+		}
+		if i == 0 {
+			a.takeUnsent(a.d.ID) // from here on something may have been sent
 		}
 		began := a.Now()
 		looked = false

@@ -11,6 +11,8 @@
 //	           and does in each chat one thing after another
 //	attempt  ─ one per delivery that a lane takes up: moves its parts from state to
 //	           state, in the store first
+//	handoff  ─ one per answer that the end of its turn gives to an idle lane, with the
+//	           first part already marked
 //	previews ─ one per bot account: shows turns that run
 //	reactions ─ one per bot account: shows on messages that a turn works on them
 package delivery

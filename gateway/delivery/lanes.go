@@ -30,6 +30,8 @@ type lanes struct {
 	chats    map[string]*lane // by the id that answers are addressed to
 	seen     uint64           // the highest order of a delivery that a scan found
 	returned int              // how often a lane gave deliveries back to the outbox
+	runs     uint64           // how often begin began
+	unsent   map[string]bool  // deliveries that may stand as sent by this process, and were not
 }
 
 // lane is the work for one chat; it exists while there is some.
@@ -144,8 +146,8 @@ func (l *lanes) finishJob(c *lane, d *sessions.Delivery, err error) {
 		return
 	}
 	l.returned++
-	l.seen = min(l.seen, d.Order-1)
-	if errors.Is(err, errTaken) { // often by an older picture of it: look again
+	l.seen = min(l.seen, max(d.Order, 1)-1) // of one that was handed over the order is not known
+	if errors.Is(err, errTaken) {           // often by an older picture of it: look again
 		l.wakeUp()
 	}
 	c.jobs = slices.DeleteFunc(c.jobs, func(j job) bool {
@@ -172,15 +174,24 @@ func (l *lanes) work(ctx context.Context, c *lane) {
 			l.previews.show(ctx, *j.show)
 			continue
 		}
-		j.delivery.Text = l.Redactor.Clean(j.delivery.Text)
-		if f := j.delivery.File; f != nil {
-			shown := *f
-			shown.Name = l.Redactor.Clean(f.Name)
-			j.delivery.File = &shown
-		}
-		a := &attempt{account: l.account, previews: l.previews, running: l.context, d: j.delivery}
-		err := a.run(ctx)
-		l.finishJob(c, j.delivery, err)
-		a.conclude(ctx, err)
+		l.deliver(ctx, c, l.newAttempt(j.delivery))
 	}
+}
+
+// newAttempt returns an attempt at d, in which the secrets are taken out of what people see.
+func (l *lanes) newAttempt(d *sessions.Delivery) *attempt {
+	d.Text = l.Redactor.Clean(d.Text)
+	if f := d.File; f != nil {
+		shown := *f
+		shown.Name = l.Redactor.Clean(f.Name)
+		d.File = &shown
+	}
+	return &attempt{account: l.account, previews: l.previews, running: l.context, takeUnsent: l.takeUnsent, d: d}
+}
+
+// deliver makes one attempt in its lane.
+func (l *lanes) deliver(ctx context.Context, c *lane, a *attempt) {
+	err := a.run(ctx)
+	l.finishJob(c, a.d, err)
+	a.conclude(ctx, err)
 }

@@ -353,7 +353,7 @@ func streams(n *net) func(o *delivery.Options) {
 // silence ends the turn without an answer.
 func (r *fixture) silence(turn string) {
 	r.t.Helper()
-	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.FinishTurn{Turn: turn, Outcome: transcript.Canceled, At: time.Now()})
+	_, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.FinishTurn{Turn: turn, Outcome: transcript.Canceled, At: time.Now()})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -358,12 +358,15 @@ func (r *fixture) begin(chat, turn string) {
 // finish ends the turn with an answer.
 func (r *fixture) finish(chat, turn, text string) {
 	r.t.Helper()
-	_, _, err := r.store.Finish(r.t.Context(), r.fence[turn], sessions.FinishTurn{
+	if _, err := r.store.Finish(r.t.Context(), r.fence[turn], ending(chat, turn, text)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func ending(chat, turn, text string) sessions.FinishTurn {
+	return sessions.FinishTurn{
 		Turn: turn, Outcome: transcript.EndTurn, At: time.Now(),
 		Replies: []sessions.Outgoing{{ID: turn, Channel: "tg", Turn: turn, To: to(chat), Text: text, At: time.Now()}},
-	})
-	if err != nil {
-		r.t.Fatal(err)
 	}
 }
 
@@ -406,6 +409,7 @@ func (r *fixture) delivered() {
 type process struct {
 	r     *fixture
 	heard *heard
+	out   *delivery.Delivery
 	store *faults
 	stop  context.CancelFunc
 	ended chan error
@@ -445,7 +449,8 @@ func (r *fixture) run(run func(*delivery.Delivery, context.Context) error, chang
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	go func() { p.ended <- run(delivery.New(o), ctx) }()
+	p.out = delivery.New(o)
+	go func() { p.ended <- run(p.out, ctx) }()
 	for range cap(p.heard.ready) {
 		<-p.heard.ready
 	}

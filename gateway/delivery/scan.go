@@ -24,6 +24,8 @@ func (l *lanes) begin(ctx context.Context) {
 	l.ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.running = ctx // a preview that comes before run looks at the outbox, too
 	l.inFlight, l.chats, l.seen = map[string]bool{}, map[string]*lane{}, 0
+	l.unsent = map[string]bool{}
+	l.runs++
 	l.previews.reset()
 	l.reactions.reset()
 }

@@ -24,12 +24,12 @@ func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Sett
 }
 
 // Finish returns the store's.
-func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
-	m, released, err := b.Store.Finish(ctx, f, e)
+func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Finished, error) {
+	done, err := b.Store.Finish(ctx, f, e)
 	if e.Settlement != nil {
 		b.countFailure(err)
 	}
-	return m, released, err //nolint:wrapcheck // nothing is added
+	return done, err //nolint:wrapcheck // nothing is added
 }
 
 func (b MeteredStore) countFailure(err error) {

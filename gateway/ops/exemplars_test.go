@@ -84,8 +84,8 @@ func (f failing) Settle(context.Context, sessions.Fence, costs.Settlement, ...tr
 	return f.err
 }
 
-func (f failing) Finish(context.Context, sessions.Fence, sessions.FinishTurn) (sessions.Mailbox, bool, error) {
-	return sessions.Mailbox{}, false, f.err
+func (f failing) Finish(context.Context, sessions.Fence, sessions.FinishTurn) (sessions.Finished, error) {
+	return sessions.Finished{}, f.err
 }
 
 func TestBookingsThatFailAreCounted(t *testing.T) {
@@ -103,7 +103,7 @@ func TestBookingsThatFailAreCounted(t *testing.T) {
 			t.Error(err)
 		}
 		for _, s := range []*costs.Settlement{nil, {}} {
-			if _, _, err := b.Finish(t.Context(), sessions.Fence{}, sessions.FinishTurn{Settlement: s}); !errors.Is(err, c.err) {
+			if _, err := b.Finish(t.Context(), sessions.Fence{}, sessions.FinishTurn{Settlement: s}); !errors.Is(err, c.err) {
 				t.Error(err)
 			}
 		}

@@ -151,7 +151,7 @@ func (d *day) call(f sessions.Fence, session sessionkeys.SessionID, turn string,
 
 func (d *day) finish(f sessions.Fence, turn string) {
 	d.t.Helper()
-	_, _, err := d.store.Finish(d.t.Context(), f, sessions.FinishTurn{Turn: turn, Outcome: transcript.EndTurn, At: d.now})
+	_, err := d.store.Finish(d.t.Context(), f, sessions.FinishTurn{Turn: turn, Outcome: transcript.EndTurn, At: d.now})
 	d.ok(err)
 }
 

@@ -62,6 +62,9 @@ func (w *world) mailboxState(token string) (p mailboxState) {
 // perform does o and holds what it did to the rules.
 func (w *world) perform(o *op) {
 	w.counts[o.kind]++
+	if o.kind == "finish" && o.marks {
+		w.counts["hand over"]++
+	}
 	before := make([]mailboxState, len(w.people))
 	for i, p := range w.people {
 		if o.mayTouch(p) {
@@ -272,7 +275,7 @@ func (w *world) recordToolRun(t *tool, c tools.Call) {
 
 // recordDisturbed notes that an operation did not end as its process must believe.
 func (w *world) recordDisturbed(o *op) {
-	if o.kind == "send" || o.kind == "advance" {
+	if o.kind == "send" || o.marks {
 		w.checks.doubts[o.answerID]++
 	}
 }
@@ -284,7 +287,7 @@ func (w *world) recordRivals() {
 	for _, d := range ds {
 		w.checks.doubts[d.ID]++
 	}
-	if len(w.processesWhere(func(p *process) bool { return !p.worker })) > 1 {
+	if len(w.processesWhere(func(p *process) bool { return p.sends })) > 1 {
 		w.checks.together = true
 	}
 }

@@ -26,6 +26,7 @@ type op struct {
 	fence    *sessions.Fence
 	now      time.Time // when it takes, by the clock of who takes
 	answerID string    // of the outbox, if it is about one
+	marks    bool      // it says how far that one is
 	do       func()    // performs it; may be called twice, and after the answer was given up
 
 	performed bool

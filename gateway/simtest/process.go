@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"parley/agent"
 	"parley/broker"
@@ -22,12 +25,13 @@ import (
 	"parley/tools"
 )
 
-// process is one process of parley: the real worker, or the real delivery.
+// process is one process of parley: the real worker, or the real delivery, or both.
 // Whatever it does to the world goes through the gate.
 type process struct {
 	w      *world
 	name   string // with the number of its start: w1#2
 	worker bool
+	sends  bool
 
 	dead   bool // nothing of it reaches the world any more; guarded by world.mu
 	frozen bool // its operations wait; guarded by world.mu
@@ -39,7 +43,8 @@ type process struct {
 	asks     int // model calls that run; guarded by world.mu
 	stop     context.CancelFunc
 	ended    chan struct{}
-	err      error // of Run; known once ended is closed
+	err      error       // of Run; known once ended is closed
+	failed   atomic.Bool // before it was asked to end
 }
 
 // The limits of a simulated worker. Two slots for three conversations make
@@ -54,15 +59,12 @@ const (
 func (w *world) spawn(name string, isWorker bool) {
 	w.births[name]++
 	p := &process{
-		w: w, name: fmt.Sprintf("%s#%d", name, w.births[name]), worker: isWorker,
+		w: w, name: fmt.Sprintf("%s#%d", name, w.births[name]), worker: isWorker || w.whole, sends: !isWorker,
 		handlers: map[string]chan broker.Signal{}, take: make(chan broker.WakeUp, 64), ended: make(chan struct{}),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	run := p.deliverer()
-	if isWorker {
-		run = p.workerRun(name)
-	}
+	run := p.roles(name)
 	go func() {
 		defer close(p.ended)
 		p.err = run(ctx)
@@ -71,7 +73,32 @@ func (w *world) spawn(name string, isWorker bool) {
 	w.note("%s starts", p.name)
 }
 
-func (p *process) workerRun(name string) func(context.Context) error {
+// roles returns what the process does.
+func (p *process) roles(name string) func(context.Context) error {
+	if !p.sends {
+		return p.workerRun(name, nil)
+	}
+	out := p.deliverer()
+	if !p.worker {
+		return out.Run
+	}
+	work := p.workerRun(name, func(channel string) worker.Handoff { return out.Handoff(channel) })
+	return func(asked context.Context) error {
+		g, ctx := errgroup.WithContext(asked)
+		for _, run := range []func(context.Context) error{out.Run, work} {
+			g.Go(func() error {
+				err := run(ctx)
+				if err != nil && asked.Err() == nil {
+					p.failed.Store(true) // the other role ends, too, which takes its time
+				}
+				return err
+			})
+		}
+		return g.Wait()
+	}
+}
+
+func (p *process) workerRun(name string, handoff func(string) worker.Handoff) func(context.Context) error {
 	w, err := worker.New(worker.Options{
 		Config:   policy.Turns{Turns: slots, PersonTurns: personTurns, Lease: lease, Grace: 2 * time.Second, Attempts: attempts},
 		Identity: sessions.Worker{Name: name, Nonce: p.name}, Generation: "g", Log: p, Store: sessiontest.Intercept(p.w.store, p.around),
@@ -80,7 +107,7 @@ func (p *process) workerRun(name string) func(context.Context) error {
 			Waiting: map[string]policy.Waiting{channel: {WhileBusy: p.w.busy}},
 			Loop:    agent.Loop{Now: time.Now},
 		},
-		Busy:      &agent.Registry{},
+		Busy: &agent.Registry{}, Handoff: handoff,
 		Workspace: func(sessionkeys.SessionID) (string, error) { return "/", nil },
 		Observer:  noopObserver{}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
@@ -90,11 +117,11 @@ func (p *process) workerRun(name string) func(context.Context) error {
 	return w.Run
 }
 
-func (p *process) deliverer() func(context.Context) error {
+func (p *process) deliverer() *delivery.Delivery {
 	return delivery.New(delivery.Options{
 		Store: sessiontest.Intercept(p.w.store, p.around), Log: p, Channels: []channels.Channel{&network{p}}, Observer: noopObserver{},
 		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Wait: pause.For,
-	}).Run
+	})
 }
 
 // kill ends p as SIGKILL does: what it asked the world for and was not done is
@@ -215,7 +242,7 @@ func (p *process) endProblem() string {
 	if p.err == nil || p.dead || errors.Is(p.err, sessions.ErrFenced) { // fenced: another one of its name started
 		return ""
 	}
-	if p.ending {
+	if p.ending && !p.failed.Load() {
 		return fmt.Sprintf("%s was asked to end and failed: %v", p.name, p.err)
 	}
 	return ""

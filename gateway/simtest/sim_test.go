@@ -82,7 +82,7 @@ func TestWhateverHappensNothingIsLostAndNothingIsAnsweredTwice(t *testing.T) { /
 	// detector no message may be passed over; in those of the plain run some are.
 	for _, k := range []string{
 		"crashes", "freezes", "copies", "touch", "open", "resume", "reacquire", "yield", "handover", "finish", "release",
-		"answer", "comply", "skip", "bury", "begin", "tool", "advance", "send",
+		"answer", "comply", "skip", "bury", "begin", "tool", "advance", "send", "hand over",
 		"turn " + string(transcript.EndTurn), "turn " + string(transcript.Failed),
 	} {
 		if counts[k] == 0 && (k != "skip" || !raced) {
@@ -105,7 +105,7 @@ func TestTheSimulationNoticesARuleThatIsLeftOut(t *testing.T) { //nolint:paralle
 	for rule, says := range map[memtest.Rule]string{
 		memtest.EpochCheck: "I3", memtest.EpochGrows: "I2", memtest.LeaseCheck: "I2", memtest.TakerCheck: "I2", memtest.InboxDedupe: "I1",
 		memtest.ReleaseCheck: "I3", memtest.OpenTurnOwed: "I3", memtest.AttemptCount: "I5", memtest.BeginNote: "I4",
-		memtest.SendingMark: "I4", memtest.OutboxOrder: "I4",
+		memtest.SendingMark: "I4", memtest.OutboxOrder: "I4", memtest.QueueCheck: "I4",
 	} {
 		all = append(all, broken{simtest.Options{Without: rule}, string(rule), says})
 	}

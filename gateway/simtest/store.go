@@ -53,6 +53,11 @@ func (p *process) describe(c sessiontest.Call) *op {
 			about = append(about, "@", a.Turn.Seq)
 		case sessions.JoinTurn:
 			about = append(about, "@", a.Seq)
+		case sessions.FinishTurn:
+			if a.Sending != nil {
+				o.answerID, o.marks = a.Replies[0].ID, true
+				about = append(about, " sending ", p.w.partName(o.answerID))
+			}
 		case sessions.Command:
 			about = append(about, "@", a.Seq)
 		case uint64:
@@ -71,6 +76,7 @@ func (p *process) describe(c sessiontest.Call) *op {
 			about = append(about, a)
 		case sessions.Progress:
 			o.answerID, _ = c.Args[n-1].(string)
+			o.marks = true
 			about = append(about, p.w.partName(o.answerID))
 			for _, m := range a.Marks {
 				about = append(about, fmt.Sprintf(" %d:%s→%s", m.Index, m.From, m.To))

@@ -89,6 +89,7 @@ type person struct {
 type population struct {
 	people []*person
 	single bool // all conversations are of one person, of whom one turn runs at a time
+	whole  bool // who sends also works, as one binary does
 }
 
 func newWorld(o Options) *world {
@@ -100,6 +101,7 @@ func newWorld(o Options) *world {
 	w.log = &stream{w: w}
 	w.faults = drawFaults(w.random)
 	w.single = o.Seed%3 == 0
+	w.whole = o.Seed%2 == 0
 	w.busy = pick(w, []policy.WhileBusy{policy.Queue, policy.Queue, policy.Steer, policy.Steer, policy.Collect, policy.Interrupt})
 	if w.o.Steps == 0 {
 		w.o.Steps = 60 + w.random.IntN(240)
@@ -135,7 +137,7 @@ func (w *world) note(format string, a ...any) {
 
 func (w *world) run() Result {
 	defer w.releaseAll()
-	w.note("while busy: %s; one person: %t", w.busy, w.single)
+	w.note("while busy: %s; one person: %t; one binary: %t", w.busy, w.single, w.whole)
 	for i, name := range []string{"w1", "w2", "w3"} {
 		if i > 0 {
 			time.Sleep(137 * time.Millisecond) // so that no two tick at once

@@ -32,6 +32,7 @@ type journal struct {
 	resumed     bool                // an earlier take may have left children behind
 	tree        *subagents.TurnTree // nil: it can have no children
 	opening     *opening            // nil: the turn was open before
+	handoff     Handoff             // takes the answer; nil: it is queued, and found
 	titling     <-chan struct{}     // closed when the call for a title has its money; nil: there is none
 	after       sessions.Mailbox    // the mailbox after Finish
 	released    bool
@@ -88,12 +89,14 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		return err
 	}
 	faultpoint.HitOn("worker.finish.before", o.Text)
-	m, released, err := j.End(ctx, e)
+	settle := j.handOver(ctx, &e)
+	done, err := j.End(ctx, e)
+	settle(done.Sending, err)
 	if err != nil {
 		return fmt.Errorf("finish the turn: %w", err)
 	}
 	faultpoint.HitOn("worker.finish.after", o.Text)
-	j.after, j.released = m, released
+	j.after, j.released = done.Mailbox, done.Released
 	if r := j.asked; r != nil && o.Finish == transcript.Waiting {
 		about := []any{"session", r.Session, "turn", r.Turn, "tool", r.Call.Name, "asker", r.Asker.ID, "request", r.ID, "expires", r.Expires}
 		if r.Raise != nil {
@@ -107,6 +110,22 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 	if j.reached = reached; reached != "" {
 		j.a.noteGoal(goals.ByPhrase)
 	}
-	j.a.w.signalOutbox(j.t.Channel)
+	if !done.Sending {
+		j.a.w.signalOutbox(j.t.Channel)
+	}
 	return nil
+}
+
+// handOver has the answer sent as soon as the end of the turn is durable, if it can be. settle takes
+// what became of that end.
+func (j *journal) handOver(ctx context.Context, e *sessions.FinishTurn) (settle func(sending bool, err error)) {
+	if j.handoff == nil || len(e.Replies) != 1 {
+		return func(bool, error) {}
+	}
+	begin, settle := j.handoff(ctx, e.Replies[0], j.t.ReceivedAt)
+	if begin == nil {
+		return func(bool, error) {}
+	}
+	e.Sending = begin
+	return settle
 }

@@ -44,6 +44,9 @@ func (a *actor) runOpening(q question, o sessions.OpenTurn) (bool, error) {
 	j.asker = &q.items[0].msg.Sender
 	op := &opening{a: a, q: q, o: o, j: j, ahead: slices.Clone(a.lookahead), read: a.m.LastRead}
 	j.opening = op
+	if a.w.Handoff != nil { // nobody has shown anything of it yet
+		j.handoff = a.w.Handoff(t.Channel)
+	}
 	j.SetOpening(o.Message, op.commit)
 	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
 		j.SetHistory(append(before, o.Message))

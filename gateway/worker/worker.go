@@ -108,10 +108,18 @@ type Options struct {
 	Command func(network, name string) string
 	// NewRequest makes the request for permission of a turn; default [approvals.New].
 	NewRequest func(turn string, now time.Time, timeout time.Duration) approvals.Request
-	Observer   Observer
-	Logger     *slog.Logger
-	Now        func() time.Time
+	// Handoff, if set, is called before a turn is opened, and returns what takes its answer; nil
+	// where this process does not send for the channel.
+	Handoff  func(channel string) Handoff
+	Observer Observer
+	Logger   *slog.Logger
+	Now      func() time.Time
 }
+
+// Handoff takes the answer of one turn, to send it as soon as the commit that ends the turn is
+// durable. begin is what that commit notes of it; nil: the answer is only queued, and settle is nil.
+// Otherwise settle must be called once: with whether the commit began the delivery, or with its error.
+type Handoff func(ctx context.Context, o sessions.Outgoing, asked time.Time) (begin *sessions.Progress, settle func(sending bool, err error))
 
 // Worker runs turns. Make one with New, run it once.
 type Worker struct {

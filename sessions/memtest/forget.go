@@ -27,6 +27,7 @@ const (
 	BeginNote    Rule = "begin note"        // it is known that a tool had begun
 	SendingMark  Rule = "outbox mark"       // a part moves from the state that it is in
 	OutboxOrder  Rule = "outbox order"      // answers are pending in the order they were queued
+	QueueCheck   Rule = "queue check"       // an answer is begun with the end of its turn only when none waits before it
 )
 
 // The rules themselves are parley/sessions/rules and know nothing of this. A rule is
@@ -134,6 +135,14 @@ func (l liar) Get(k rules.Key) (rules.Row, error) {
 		}
 	}
 	return r, err
+}
+
+// List implements [rules.Reader].
+func (l liar) List(ix rules.Index, limit int) ([]rules.Key, error) {
+	if _, ok := ix.(rules.QueuedAnswers); ok && l.without == QueueCheck {
+		return nil, nil
+	}
+	return l.database.List(ix, limit) //nolint:wrapcheck // nothing is added
 }
 
 func (l liar) mailbox(m rules.Mailbox) rules.Mailbox {
@@ -256,7 +265,7 @@ func (s *Store) Release(ctx context.Context, f sessions.Fence) (sessions.Mailbox
 }
 
 // Finish implements [sessions.Turns].
-func (s *Store) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
+func (s *Store) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Finished, error) {
 	if s.without == OpenTurnOwed {
 		return s.Operations.Finish(ctx, f, e)
 	}

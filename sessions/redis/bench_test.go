@@ -88,7 +88,7 @@ func settled(r costs.Reservation, amount costs.Amount) costs.Settlement {
 }
 
 // turn is a whole turn with one model call: touch, open, reserve, finish with the
-// settlement, and both steps of the delivery.
+// settlement and the begin of the delivery, and the end of that.
 func (d *desk) turn(id string) {
 	d.tb.Helper()
 	ctx := d.tb.Context()
@@ -97,13 +97,16 @@ func (d *desk) turn(id string) {
 	scopes := []sessions.Scope{{Kind: "global"}, {Kind: "chat", ID: f.Token}, {Kind: "person", ID: "u1"}}
 	d.ok(d.s.Reserve(ctx, f, sessions.Charge{Session: t.Session, Turn: id, Scopes: scopes}, r))
 	st := settled(r, 40)
-	_, _, err := d.s.Finish(ctx, f, sessions.FinishTurn{
+	done, err := d.s.Finish(ctx, f, sessions.FinishTurn{
 		Turn: id, Outcome: transcript.EndTurn, At: noon, Settlement: &st,
 		Messages: []transcript.Message{{ID: id + "-answer", Role: transcript.Assistant, Model: "model-1", Parts: []transcript.Part{transcript.Text{Text: "hello yourself"}}, CreatedAt: noon}},
 		Replies:  []sessions.Outgoing{{ID: id + "-reply", Channel: "tg", Session: t.Session, Turn: id, To: d.key.Address(), Text: "hello yourself", At: noon}},
+		Sending:  &sessions.Progress{Bodies: [][]byte{[]byte(`{"text":"hello yourself"}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}},
 	})
 	d.ok(err)
-	d.ok(d.s.Advance(ctx, id+"-reply", sessions.Progress{Bodies: [][]byte{[]byte(`{"text":"hello yourself"}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
+	if !done.Sending {
+		d.tb.Fatal("the delivery did not begin with the end of the turn")
+	}
 	d.ok(d.s.Advance(ctx, id+"-reply", sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Sent, MessageID: "n-" + id, At: noon}}}))
 }
 

@@ -34,9 +34,9 @@ func TestAFactThatNobodyCommittedTakesNothingFromItsRowsOwner(t *testing.T) {
 	p.log.fail = nil
 	_, err = p.s.Request(ctx, asksToStop(m, "stop-2"))
 	p.ok(err)
-	_, released, err := p.s.Finish(ctx, m.Fence(), ending(turn, "ann"))
+	done, err := p.s.Finish(ctx, m.Fence(), ending(turn, "ann"))
 	p.ok(err)
-	if released {
+	if done.Released {
 		t.Fatal("released, although it is asked to stop")
 	}
 	p.failOver()
@@ -177,12 +177,12 @@ func TestWhatAnotherProcessChangedIsFoundByTheCommit(t *testing.T) {
 				_, err = p.s.Request(ctx, asksToStop(m, id+"-too"))
 				p.ok(err)
 			}
-			_, released, err := p.s.Finish(ctx, m.Fence(), ending(turn, "ann"))
+			done, err := p.s.Finish(ctx, m.Fence(), ending(turn, "ann"))
 			p.ok(err)
 			found, err := other.Mailbox(ctx, m.Token)
 			p.ok(err)
-			if released || found.Controls != 4 || found.Turn != nil {
-				t.Fatalf("released %v, %+v", released, found)
+			if done.Released || found.Controls != 4 || found.Turn != nil {
+				t.Fatalf("released %v, %+v", done.Released, found)
 			}
 			p.ok(p.s.Check(ctx))
 		})

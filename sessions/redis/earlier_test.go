@@ -77,7 +77,7 @@ func TestADatabaseOfTheVersionBeforeGoesOn(t *testing.T) {
 					t.Errorf("the %s has settled %v and holds %v", sc.Kind, settled, holds)
 				}
 			}
-			_, _, err = s.Finish(ctx, m.Fence(), ending(turn, "ann"))
+			_, err = s.Finish(ctx, m.Fence(), ending(turn, "ann"))
 			p.ok(err)
 			p.ok(s.Check(ctx))
 		})

@@ -92,7 +92,7 @@ func (p *pair) live(w sessions.Worker, cut func()) (m sessions.Mailbox, open ses
 	n := p.take(w, "answered", 4)
 	done := p.fixture.open(n, 4)
 	h.ok(h.s.Preview(ctx, done.ID, sessions.ShownPreview("preview-1")))
-	_, _, err = h.s.Finish(ctx, n.Fence(), ending(done, "ann"))
+	_, err = h.s.Finish(ctx, n.Fence(), ending(done, "ann"))
 	h.ok(err)
 	id := answerTo(done, "ann").ID
 	h.ok(h.s.Advance(ctx, id, sessions.Progress{Bodies: [][]byte{[]byte("1"), []byte("2")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
@@ -177,7 +177,7 @@ func TestAFailoverForgetsNoMoneyNoSendAndNoDecision(t *testing.T) {
 	if budget, ok := errors.AsType[*costs.BudgetError](err); !ok || budget.Spent != 523 {
 		t.Errorf("the budget forgot: %v", err)
 	}
-	_, _, err = p.s.Finish(ctx, found[i].Fence(), ending(turn, "ann"))
+	_, err = p.s.Finish(ctx, found[i].Fence(), ending(turn, "ann"))
 	p.ok(err)
 	p.ok(p.s.Check(ctx))
 }
@@ -193,7 +193,7 @@ func TestWithoutALogAFailoverForgetsAndTheRestGoesOn(t *testing.T) {
 	if s.Own != 0 || s.Held != 0 {
 		t.Fatalf("the replica was not cut off: %+v", s)
 	}
-	_, _, err = p.s.Finish(t.Context(), m.Fence(), ending(turn, "ann"))
+	_, err = p.s.Finish(t.Context(), m.Fence(), ending(turn, "ann"))
 	p.ok(err)
 	p.ok(p.s.Check(t.Context()))
 }
@@ -204,7 +204,7 @@ func (p *pair) frozen(m sessions.Mailbox, turn sessions.Turn) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(p.t.Context())
 	p.log.fail = func([]byte) error { cancel(); return context.Canceled }
-	if _, _, err := p.s.Finish(ctx, m.Fence(), ending(turn, "frozen")); !errors.Is(err, context.Canceled) {
+	if _, err := p.s.Finish(ctx, m.Fence(), ending(turn, "frozen")); !errors.Is(err, context.Canceled) {
 		p.t.Fatal(err)
 	}
 	p.log.fail = nil
@@ -241,7 +241,7 @@ func TestWhatALaterOwnerOvertookIsNotAppliedByAFailover(t *testing.T) {
 			h.ok(err)
 			want := []string(nil)
 			if finished {
-				_, _, err = other.Finish(ctx, n.Fence(), ending(turn, "bob"))
+				_, err = other.Finish(ctx, n.Fence(), ending(turn, "bob"))
 				h.ok(err)
 				want = []string{answerTo(turn, "bob").ID}
 			}
@@ -287,7 +287,7 @@ func TestARefusalThatWasToldHoldsAfterAFailover(t *testing.T) {
 	// Nothing that the new owner does is a fact.
 	_, err := p.s.Reacquire(ctx, m.Fence(), noon)
 	p.ok(err)
-	_, _, err = p.s.Finish(ctx, m.Fence(), ending(turn, "late"))
+	_, err = p.s.Finish(ctx, m.Fence(), ending(turn, "late"))
 	p.is(err, sessions.ErrFenced)
 	p.failOver()
 	if got := p.queued(); got != nil {
@@ -306,9 +306,9 @@ func TestAnAnswerThatWasLostIsFoundByTheNextWrite(t *testing.T) {
 	m := p.take(p.alive("ann"), "one", 1)
 	turn := p.fixture.open(m, 1)
 	p.frozen(m, turn)
-	_, released, err := p.s.Finish(t.Context(), m.Fence(), ending(turn, "frozen"))
-	if err != nil || !released {
-		t.Fatal(released, err)
+	done, err := p.s.Finish(t.Context(), m.Fence(), ending(turn, "frozen"))
+	if err != nil || !done.Released {
+		t.Fatal(done, err)
 	}
 	if got := p.queued(); len(got) != 1 {
 		t.Fatalf("answers %v", got)
@@ -521,9 +521,9 @@ func TestWhoseEndAFailoverAppliedDoesNotGetTheNextOwnersFence(t *testing.T) {
 				p.frozen(m, turn)
 				taken()
 			}
-			got, released, err := p.s.Finish(ctx, m.Fence(), ending(turn, "frozen"))
-			if err == nil && !released && got.Fence() == bobs.Fence() {
-				t.Fatalf("ann was given bob's fence: %+v", got.Fence())
+			got, err := p.s.Finish(ctx, m.Fence(), ending(turn, "frozen"))
+			if err == nil && !got.Released && got.Mailbox.Fence() == bobs.Fence() {
+				t.Fatalf("ann was given bob's fence: %+v", got.Mailbox.Fence())
 			}
 			p.is(err, sessions.ErrFenced)
 			if got := p.queued(); !slices.Equal(got, []string{answerTo(turn, "frozen").ID}) {
@@ -532,7 +532,7 @@ func TestWhoseEndAFailoverAppliedDoesNotGetTheNextOwnersFence(t *testing.T) {
 			// Nor does a later failover take the end back.
 			third := p.replica.Replica(t)
 			third.CutOff()
-			_, _, err = p.s.Finish(ctx, m.Fence(), ending(turn, "frozen"))
+			_, err = p.s.Finish(ctx, m.Fence(), ending(turn, "frozen"))
 			p.is(err, sessions.ErrFenced)
 			p.primary, p.replica = p.replica, third
 			p.failOver()

@@ -251,7 +251,7 @@ func (p *plan) putAnswer(c changedRow, was *storedRow, a rules.Answer) (isNew bo
 		if s := c.Fields["session"]; s != "" {
 			p.do("RPUSH", p.db.key("outs:"+s), a.ID)
 		}
-		p.do("SADD", p.db.key("outof:"+chatName(to)), a.ID)
+		p.keep(p.db.key("outof:"+chatName(to)), a.ID, true)
 		return true, nil
 	}
 	p.hset(key, was.fields, c.Fields, c.next())
@@ -272,7 +272,7 @@ func (p *plan) putAnswer(c changedRow, was *storedRow, a rules.Answer) (isNew bo
 	to, err := addressOf(was.fields["target"])
 	p.do("ZREM", p.db.key("pending:"+was.fields["channel"]), a.ID)
 	p.do("ZREM", p.db.key("unsent"), a.ID)
-	p.do("SREM", p.db.key("outof:"+chatName(to)), a.ID)
+	p.keep(p.db.key("outof:"+chatName(to)), a.ID, false)
 	return false, err
 }
 

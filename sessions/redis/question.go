@@ -73,7 +73,7 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 			return keys
 		}}, nil
 	case rules.QueuedAnswers:
-		q := indexQuery{key: keyNamed[rules.AnswerKey], pick: func(r *reading, keys []rules.Key) []rules.Key {
+		q := indexQuery{own: true, key: keyNamed[rules.AnswerKey], pick: func(r *reading, keys []rules.Key) []rules.Key {
 			slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(r.order(a), r.order(b)) })
 			return keys
 		}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -71,18 +72,20 @@ func interrupt(tx *Tx, now time.Time, which OpenCalls, of func(costs.Purpose) bo
 
 // finishResult is the answer of Finish.
 type finishResult struct {
-	m        sessions.Mailbox
-	released bool
-	fenced   bool // the money was booked, and nothing else
+	sessions.Finished
+	fenced bool // the money was booked, and nothing else
 }
 
 // Finish implements [sessions.Turns].
-func (s Turns) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
+func (s Turns) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Finished, error) {
+	if e.Sending != nil && len(e.Replies) != 1 {
+		return sessions.Finished{}, fmt.Errorf("finish turn %s: the delivery of one of %d replies cannot begin with it", e.Turn, len(e.Replies))
+	}
 	r, err := update(ctx, s.db, f, func(tx *Tx) (finishResult, error) { return finish(tx, f, e) })
 	if err == nil && r.fenced {
 		r, err = finishResult{}, sessions.ErrFenced
 	}
-	return r.m, r.released, While(err, "finish turn %s", e.Turn)
+	return r.Finished, While(err, "finish turn %s", e.Turn)
 }
 
 func finish(tx *Tx, f sessions.Fence, e sessions.FinishTurn) (r finishResult, err error) {
@@ -104,8 +107,11 @@ func finish(tx *Tx, f sessions.Fence, e sessions.FinishTurn) (r finishResult, er
 		return r, err
 	case t.State == sessions.Done && t.EndedBy == f:
 		// Its answer was lost. A mailbox that was taken since has another owner.
-		r.released, r.fenced = t.Released, !t.Released && !held
-		r.m, err = publicMailbox(tx, m)
+		r.Released, r.fenced = t.Released, !t.Released && !held
+		if r.Sending, err = isBegun(tx, e); err != nil {
+			return r, err
+		}
+		r.Mailbox, err = publicMailbox(tx, m)
 		return r, err
 	case !held || t.Token != f.Token || t.State == sessions.Done:
 		return finishResult{fenced: true}, nil
@@ -122,6 +128,9 @@ func finish(tx *Tx, f sessions.Fence, e sessions.FinishTurn) (r finishResult, er
 		return r, err
 	}
 	if err := queueAnswers(tx, e.Replies); err != nil {
+		return r, err
+	}
+	if r.Sending, err = beginDelivery(tx, e); err != nil {
 		return r, err
 	}
 	if err := writeRecords(tx, e.Records); err != nil {
@@ -141,8 +150,8 @@ func finish(tx *Tx, f sessions.Fence, e sessions.FinishTurn) (r finishResult, er
 		tx.put(m)
 	}
 	tx.put(t)
-	r.released = t.Released
-	r.m, err = publicMailbox(tx, m)
+	r.Released = t.Released
+	r.Mailbox, err = publicMailbox(tx, m)
 	return r, err
 }
 

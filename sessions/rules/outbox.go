@@ -33,6 +33,34 @@ func queueAnswers(tx *Tx, replies []sessions.Outgoing) error {
 	return nil
 }
 
+// beginDelivery begins to deliver the one reply of a turn that ends, unless another answer
+// waits for its chat: that one goes first.
+func beginDelivery(tx *Tx, e sessions.FinishTurn) (begun bool, err error) {
+	if e.Sending == nil {
+		return false, nil
+	}
+	to := e.Replies[0].To
+	waiting, err := list[AnswerKey](tx, QueuedAnswers{[]sessions.ChatID{{Channel: to.Channel, Account: to.Account, Peer: to.Peer}}}, 1)
+	if err != nil || len(waiting) > 0 {
+		return false, err
+	}
+	return true, advance(tx, e.Replies[0].ID, *e.Sending)
+}
+
+// isBegun reports whether the delivery of a reply stands as who ended its turn began it, and
+// not one step further.
+func isBegun(tx *Tx, e sessions.FinishTurn) (bool, error) {
+	if e.Sending == nil || len(e.Sending.Marks) == 0 {
+		return false, nil
+	}
+	a, found, err := get[Answer](tx, AnswerKey(e.Replies[0].ID))
+	if err != nil || !found || len(a.Parts) == 0 {
+		return false, err
+	}
+	p, m := a.Parts[0], e.Sending.Marks[0]
+	return p.State == sessions.Sending && p.By == m.By && p.Repeats == m.Repeats && p.At.Equal(normaliseTime(m.At)), nil
+}
+
 // Preview implements [sessions.Outbox].
 func (s Outbox) Preview(ctx context.Context, turn string, p sessions.Preview) error {
 	if (p.State == sessions.PreviewShown) != (p.ID != "") {

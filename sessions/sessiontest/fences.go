@@ -68,7 +68,7 @@ func fencedWrites() []fencedWrite {
 			return nil, h.s.Reserve(h.ctx, f, charged(turn, sessions.Scope{Kind: "global", Limit: 10}), call(turn.ID, 7, 1, 9))
 		}},
 		{"finish", func(h *fixture, f sessions.Fence, turn sessions.Turn) (any, error) {
-			return both(h.s.Finish(h.ctx, f, ending(turn.ID)))
+			return h.s.Finish(h.ctx, f, ending(turn.ID))
 		}},
 		{"spawn", func(h *fixture, f sessions.Fence, turn sessions.Turn) (any, error) {
 			child, _, err := h.s.Spawn(h.ctx, f, childOf(h.t, h.session(turn.Session), "late"))
@@ -146,7 +146,7 @@ func fences(t *testing.T, open opener) {
 			must(h.s.Reacquire(h.ctx, f, h.now))
 			e, st := ending(turn.ID), cost(r, 60)
 			e.Settlement = &st
-			h.is(failed2(h.s.Finish(h.ctx, f, e)), sessions.ErrFenced)
+			h.is(failed(h.s.Finish(h.ctx, f, e)), sessions.ErrFenced)
 			h.same("own", h.session(turn.Session).Own, costs.Amount(60))
 			h.same("history", len(h.history(turn.Session)), 1)
 			h.same("state", must(h.s.Turn(h.ctx, turn.ID)).State, sessions.Open)
@@ -182,17 +182,17 @@ func repeats(t *testing.T, open opener) {
 		"a finish is not repeated by a later owner": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.finish(f, turn.ID)
 			m := h.take(h.ann, "one", 2)
-			h.is(failed2(h.s.Finish(h.ctx, m.Fence(), ending(turn.ID))), sessions.ErrFenced)
+			h.is(failed(h.s.Finish(h.ctx, m.Fence(), ending(turn.ID))), sessions.ErrFenced)
 		},
 		"a finish whose answer was lost gives nobody the fence of a later owner": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			h.touch("one", 2) // more is owed: the mailbox is not released
-			h.same("released", second(must2(h.s.Finish(h.ctx, f, ending(turn.ID)))), false)
-			m, _ := must2(h.s.Finish(h.ctx, f, ending(turn.ID)))
+			h.same("released", must(h.s.Finish(h.ctx, f, ending(turn.ID))).Released, false)
+			m := must(h.s.Finish(h.ctx, f, ending(turn.ID))).Mailbox
 			h.same("fence", m.Fence(), f)
 			h.ok(h.s.Handover(h.ctx, f))
 			h.alive(bob)
 			h.take(bob, "one", 2)
-			h.is(failed2(h.s.Finish(h.ctx, f, ending(turn.ID))), sessions.ErrFenced)
+			h.is(failed(h.s.Finish(h.ctx, f, ending(turn.ID))), sessions.ErrFenced)
 		},
 		"a second entry of one id books nothing": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 90))
@@ -229,7 +229,7 @@ var unfencedWrites = map[string]func(h *fixture) func() (any, error){
 	},
 	"finish that releases": func(h *fixture) func() (any, error) {
 		f, turn := h.working("one")
-		return func() (any, error) { return both(h.s.Finish(h.ctx, f, ending(turn.ID))) }
+		return func() (any, error) { return h.s.Finish(h.ctx, f, ending(turn.ID)) }
 	},
 	"touch": func(h *fixture) func() (any, error) { return func() (any, error) { return h.touch("one", 3), nil } },
 	"advance": func(h *fixture) func() (any, error) {

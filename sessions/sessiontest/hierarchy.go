@@ -88,7 +88,7 @@ func hierarchy(t *testing.T, open opener) {
 			}
 			h.finish(f, "nested0")
 			for range 2 {
-				h.same("released", second(must2(h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true}))), true)
+				h.same("released", must(h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: transcript.Canceled, At: noon, Nested: true})).Released, true)
 			}
 			for id, want := range map[string]transcript.FinishReason{"nested0": transcript.EndTurn, "nested1": transcript.Canceled, "nested2": ""} {
 				n := must(h.s.Turn(h.ctx, id))

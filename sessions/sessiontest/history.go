@@ -318,8 +318,9 @@ func (sc *scene) ask(ctx context.Context, c request) (a answer, err error) {
 		j.Events = []sessions.InboxID{event(turnID(b.token, c.seq))}
 		a.yes, err = s.Join(ctx, c.fence, j)
 	case "finish":
-		m, a.yes, err = s.Finish(ctx, c.fence, ending(turnID(b.token, c.turn)))
-		a.rows = one(m)
+		var done sessions.Finished
+		done, err = s.Finish(ctx, c.fence, ending(turnID(b.token, c.turn)))
+		a.yes, a.rows = done.Released, one(done.Mailbox)
 	case "reacquire":
 		m, err = s.Reacquire(ctx, c.fence, now)
 		a.rows = one(m)

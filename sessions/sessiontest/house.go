@@ -198,8 +198,8 @@ func (h *fixture) working(peer string) (sessions.Fence, sessions.Turn) {
 
 func (h *fixture) finish(f sessions.Fence, turn string) (sessions.Mailbox, bool) {
 	h.t.Helper()
-	m, released := must2(h.s.Finish(h.ctx, f, ending(turn)))
-	return m, released
+	done := must(h.s.Finish(h.ctx, f, ending(turn)))
+	return done.Mailbox, done.Released
 }
 
 func ending(turn string) sessions.FinishTurn {

@@ -163,8 +163,8 @@ func (i *intercepted) Settle(ctx context.Context, f sessions.Fence, s costs.Sett
 	return i.around(ctx, Call{Op: "Settle", Token: f.Token, Fence: &f, Args: []any{f, s, ms}}, func() error { return i.Store.Settle(ctx, f, s, ms...) })
 }
 
-func (i *intercepted) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Mailbox, bool, error) {
-	return two(ctx, i, Call{Op: "Finish", Token: f.Token, Fence: &f, Args: []any{f, e}}, func() (sessions.Mailbox, bool, error) { return i.Store.Finish(ctx, f, e) })
+func (i *intercepted) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Finished, error) {
+	return one(ctx, i, Call{Op: "Finish", Token: f.Token, Fence: &f, Args: []any{f, e}}, func() (sessions.Finished, error) { return i.Store.Finish(ctx, f, e) })
 }
 
 func (i *intercepted) Spawn(ctx context.Context, f sessions.Fence, s sessions.Session) (sessions.Session, bool, error) {

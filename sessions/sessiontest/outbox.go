@@ -31,6 +31,21 @@ func (m mail) pending() (ids []string) {
 	return ids
 }
 
+// handedOver ends a turn and begins the delivery of its answer.
+func handedOver(turn string) sessions.FinishTurn {
+	e := ending(turn)
+	e.Sending = begins("ann")
+	return e
+}
+
+// begins is how a delivery of two parts begins.
+func begins(by string) *sessions.Progress {
+	return &sessions.Progress{
+		Bodies: [][]byte{[]byte("one"), []byte("two")},
+		Marks:  []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon, By: by}},
+	}
+}
+
 func outbox(t *testing.T, open opener) {
 	cases{
 		"answers of a channel are pending in the order they were queued": func(h *fixture) {
@@ -73,6 +88,61 @@ func outbox(t *testing.T, open opener) {
 			other.Text = "changed"
 			h.queued(other)
 			h.same("queued again", h.delivery("r"), d)
+		},
+		"an answer that the end of its turn begins": func(h *fixture) {
+			f, turn := h.working("a")
+			e := handedOver(turn.ID)
+			done := must(h.s.Finish(h.ctx, f, e))
+			h.same("sending", done.Sending, true)
+			h.same("part", h.delivery(e.Replies[0].ID).Parts, []sessions.Part{
+				{Body: []byte("one"), State: sessions.Sending, Attempts: 1, At: noon, By: "ann"}, {Body: []byte("two"), State: sessions.Queued},
+			})
+			h.same("pending", h.pending(), []string{e.Replies[0].ID})
+			h.same("sending when it is repeated", must(h.s.Finish(h.ctx, f, e)).Sending, true)
+			other := e
+			other.Sending = begins("bob")
+			h.same("sending for somebody else", must(h.s.Finish(h.ctx, f, other)).Sending, false)
+
+			mark := func(i int, from, to sessions.SendState) sessions.Mark {
+				return sessions.Mark{Index: i, From: from, To: to, At: noon, By: "ann"}
+			}
+			h.ok(h.s.Advance(h.ctx, e.Replies[0].ID, sessions.Progress{Marks: []sessions.Mark{mark(0, sessions.Sending, sessions.Sent), mark(1, sessions.Queued, sessions.Sending)}}))
+			h.same("sending when it was sent", must(h.s.Finish(h.ctx, f, e)).Sending, false)
+			h.ok(h.s.Advance(h.ctx, e.Replies[0].ID, sessions.Progress{Marks: []sessions.Mark{mark(1, sessions.Sending, sessions.Sent)}}))
+			h.same("pending", len(h.pending()), 0)
+			h.ok(h.s.Check(h.ctx))
+		},
+		"an answer is not begun while another waits for its chat": func(h *fixture) {
+			h.queued(reply("before", ""))
+			end := func(peer string) (sessions.Finished, string) {
+				f, turn := h.working(peer)
+				e := handedOver(turn.ID)
+				return must(h.s.Finish(h.ctx, f, e)), e.Replies[0].ID
+			}
+			done, id := end("a")
+			h.same("sending", done.Sending, false)
+			h.same("parts", len(h.delivery(id).Parts), 0)
+			h.same("pending", h.pending(), []string{"before", id})
+
+			for _, id := range []string{"before", id} {
+				h.ok(h.s.Advance(h.ctx, id, sessions.Progress{Close: true}))
+			}
+			elsewhere := reply("elsewhere", "")
+			elsewhere.To = place("another chat")
+			h.queued(elsewhere)
+			done, _ = end("b")
+			h.same("sending when nothing waits there", done.Sending, true)
+			done, _ = end("c")
+			h.same("sending behind one that was begun", done.Sending, false)
+		},
+		"one reply alone is begun": func(h *fixture) {
+			f, turn := h.working("a")
+			e := handedOver(turn.ID)
+			e.Replies = append(e.Replies, reply("second", turn.ID))
+			if err := failed(h.s.Finish(h.ctx, f, e)); err == nil {
+				h.t.Fatal("the delivery of one of two replies began")
+			}
+			h.same("pending", len(h.pending()), 0)
 		},
 		"parts are set once and walk through their states": func(h *fixture) {
 			h.queued(reply("r", ""))

@@ -39,7 +39,7 @@ func (h *fixture) conversation(peer, channel string, at time.Time, amount costs.
 	h.ok(h.s.Settle(h.ctx, f, st))
 	e := ending(turn.ID)
 	e.At = at
-	must2(h.s.Finish(h.ctx, f, e))
+	must(h.s.Finish(h.ctx, f, e))
 	return turn
 }
 

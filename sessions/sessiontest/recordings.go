@@ -149,7 +149,7 @@ var exportCases = turnCases{
 	"a turn says what its budgets refused": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		e := ending(turn.ID)
 		e.Refused = &costs.BudgetError{Scope: "person", Limit: 5_000_000_000_001, Spent: 7, Need: 9, Free: noon.Add(time.Hour), Unpriced: true}
-		must2(h.s.Finish(h.ctx, f, e))
+		must(h.s.Finish(h.ctx, f, e))
 		h.same("refused", must(h.s.Turn(h.ctx, turn.ID)).Refused, e.Refused)
 		h.same("refused in the list", must(h.s.TurnsOf(h.ctx, turn.Session))[0].Refused, e.Refused)
 	},
@@ -178,7 +178,7 @@ var exportCases = turnCases{
 			e.Replies = append(e.Replies, r)
 		}
 		e.Replies[1] = fileOf("r2", turn)
-		must2(h.s.Finish(h.ctx, f, e))
+		must(h.s.Finish(h.ctx, f, e))
 		g, other := h.working("two")
 		h.finish(g, other.ID)
 		h.ok(h.s.Advance(h.ctx, "r1", sessions.Progress{Bodies: [][]byte{[]byte("a")}, Marks: []sessions.Mark{{To: sessions.Sending, From: sessions.Queued, At: noon}}}))

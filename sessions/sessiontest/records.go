@@ -178,7 +178,7 @@ func records(t *testing.T, open opener) {
 			h.same("body", string(h.read(stale.ID, h.now).Body), "2")
 			h.same("messages", len(h.history(turn.Session)), 2)
 			end := h.record("goal", "end", "1")
-			must2(h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: "end_turn", At: h.now, Records: []sessions.Record{end}}))
+			must(h.s.Finish(h.ctx, f, sessions.FinishTurn{Turn: turn.ID, Outcome: "end_turn", At: h.now, Records: []sessions.Record{end}}))
 			h.read(end.ID, h.now)
 			err = h.s.AppendWith(h.ctx, f, turn.ID, []sessions.Record{h.record("goal", "late", "1")}, said("late", "hello"))
 			h.is(err, sessions.ErrFenced)

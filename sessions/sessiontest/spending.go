@@ -191,7 +191,7 @@ func (p *purse) resume(*rapid.T) {
 func (p *purse) finish(*rapid.T) {
 	e := ending(p.turn.ID)
 	e.At = p.now
-	must2(p.h.s.Finish(p.h.ctx, p.f, e))
+	must(p.h.s.Finish(p.h.ctx, p.f, e))
 	p.interruptAll()
 	p.seq++
 	touch := sessions.Touch{Token: p.turn.Token, Key: p.nodes[0].Key, Seq: p.seq, By: p.h.ann, Take: true, Now: p.h.now}

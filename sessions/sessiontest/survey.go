@@ -64,7 +64,7 @@ func survey(t *testing.T, open opener) {
 					o := opening(m.Fence(), uint64(seq)+1)
 					o.Turn.From.Kind, o.Turn.OpenedAt = kind, noon.Add(time.Duration(i)*time.Minute)
 					must2(h.s.Open(h.ctx, m.Fence(), o))
-					must2(h.s.Finish(h.ctx, m.Fence(), ending(o.Turn.ID)))
+					must(h.s.Finish(h.ctx, m.Fence(), ending(o.Turn.ID)))
 				}
 			}
 			for _, c := range []struct {

@@ -125,7 +125,7 @@ func turns(t *testing.T, open opener) {
 			r := h.reserve(f, charged(turn), call(turn.ID, 1, 1, 100))
 			e, st := ending(turn.ID), cost(r, 40)
 			e.Settlement = &st
-			must2(h.s.Finish(h.ctx, f, e))
+			must(h.s.Finish(h.ctx, f, e))
 			s := h.session(turn.Session)
 			h.same("money", []costs.Amount{s.Own, s.Subtree, s.Held}, []costs.Amount{40, 40, 0})
 			h.same("steps", must(h.s.Turn(h.ctx, turn.ID)).Steps, 1)

@@ -69,8 +69,8 @@ func (d *desk) turn(i int) {
 }
 
 // named is a whole turn with one model call, as workers write it: taken and opened
-// together with the reservation, finished with the settlement, and both steps of the
-// delivery.
+// together with the reservation, finished with the settlement and the begin of the
+// delivery, and the end of that.
 func (d *desk) named(id string, seq uint64) {
 	d.tb.Helper()
 	ctx := d.tb.Context()
@@ -111,13 +111,16 @@ func (d *desk) named(id string, seq uint64) {
 	if !durable {
 		d.ok((<-done).err)
 	}
-	_, _, err = d.s.Finish(ctx, m.Fence(), sessions.FinishTurn{
+	end, err := d.s.Finish(ctx, m.Fence(), sessions.FinishTurn{
 		Turn: id, Outcome: transcript.EndTurn, At: noon,
 		Settlement: &costs.Settlement{Reservation: r, Entry: costs.Entry{ID: r.ID, Call: r.Estimate.Call, Labels: labels, Price: &price, Amount: 40, Priced: true, State: costs.Settled, Outcome: "ok", At: noon}},
 		Messages:   []transcript.Message{{ID: id + "-answer", Role: transcript.Assistant, Model: "model-1", Parts: []transcript.Part{transcript.Text{Text: "hello yourself"}}, CreatedAt: noon}},
 		Replies:    []sessions.Outgoing{{ID: id + "-reply", Channel: "tg", Session: t.Session, Turn: id, To: d.key.Address(), Text: "hello yourself", At: noon}},
+		Sending:    &sessions.Progress{Bodies: [][]byte{[]byte(`{"text":"hello yourself"}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}},
 	})
 	d.ok(err)
-	d.ok(d.s.Advance(ctx, id+"-reply", sessions.Progress{Bodies: [][]byte{[]byte(`{"text":"hello yourself"}`)}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}}))
+	if !end.Sending {
+		d.tb.Fatal("the delivery did not begin with the end of the turn")
+	}
 	d.ok(d.s.Advance(ctx, id+"-reply", sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Sent, MessageID: "n-" + id, At: noon}}}))
 }

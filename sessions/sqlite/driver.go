@@ -130,6 +130,9 @@ func (r *writerView) List(ix rules.Index, limit int) ([]rules.Key, error) {
 			return calls.keys(limit), nil
 		}
 	}
+	if of, ok := ix.(rules.QueuedAnswers); ok && len(of.Chats) == 1 {
+		return r.queuedFor(of.Chats[0], limit)
+	}
 	if err := r.flush(); err != nil {
 		return nil, err
 	}

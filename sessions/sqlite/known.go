@@ -27,6 +27,7 @@ type rowCache struct {
 	totals   table[costs.Labels, total]
 	prices   table[string, int64] // their numbers
 	frames   table[string, int64] // likewise, by name
+	queue    queue
 
 	// Turns of which calls are open that began before the turn was known.
 	early map[string]bool
@@ -101,7 +102,7 @@ type forgetful interface {
 
 func (k *rowCache) tables() []forgetful {
 	return []forgetful{
-		&k.rows, &k.open, &k.sessions, &k.scopes, &k.totals, &k.prices, &k.frames,
+		&k.rows, &k.open, &k.sessions, &k.scopes, &k.totals, &k.prices, &k.frames, &k.queue,
 	}
 }
 

@@ -34,19 +34,11 @@ func loadAnswer(s source, id string) (a rules.Answer, found bool, err error) {
 
 // putAnswer inserts an answer that is new, and else what changed of its parts.
 func (t *tx) putAnswer(a rules.Answer) error {
-	if a.Order == 0 {
-		return t.insertAnswer(a)
-	}
-	known, ok := t.rows.get(a.Key())
-	before, _ := known.(rules.Answer)
-	if !ok { // it was read without being kept
-		var err error
-		if before, _, err = loadAnswer(t, a.ID); err != nil {
-			return err
-		}
+	before, err := t.storedAnswer(&a)
+	if err != nil {
+		return err
 	}
 	for i, p := range a.Parts {
-		var err error
 		switch {
 		case i >= len(before.Parts):
 			err = t.exec(insertPart, append(rules.PartPlaces(&p), p.Body, a.Order, i)...)
@@ -63,16 +55,28 @@ func (t *tx) putAnswer(a rules.Answer) error {
 		return nil
 	}
 	t.rows.drop(a.Key())
+	t.queue.remove(a.ID)
 	return rules.While(t.exec("UPDATE outbox SET done = 1 WHERE no = ?", a.Order), "end answer %s", a.ID)
 }
 
-func (t *tx) insertAnswer(a rules.Answer) error {
+// storedAnswer returns what is stored of an answer: what was inserted just now, of one that is new.
+func (t *tx) storedAnswer(a *rules.Answer) (before rules.Answer, err error) {
+	if a.Order != 0 {
+		if known, ok := t.rows.get(a.Key()); ok {
+			before, _ = known.(rules.Answer)
+			return before, nil
+		}
+		before, _, err = loadAnswer(t, a.ID) // it was read without being kept
+		return before, err
+	}
 	_, no, err := t.insert(insertAnswer, rules.OutgoingPlaces(&a.Outgoing)...)
 	if err != nil {
-		return fmt.Errorf("queue answer %s: %w", a.ID, err)
+		return before, fmt.Errorf("queue answer %s: %w", a.ID, err)
 	}
-	t.learn(rules.Answer{Outgoing: sessions.Outgoing{ID: a.ID}, Order: uint64(no)}) //nolint:gosec // it counts from 1
-	return nil
+	t.queue.add(a.ID, chatOf(a.To))
+	a.Order = uint64(no) //nolint:gosec // it counts from 1
+	a.Outgoing = sessions.Outgoing{ID: a.ID}
+	return before, nil
 }
 
 // deliveries are up to limit answers with their parts, in order.

@@ -1,0 +1,152 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"parley/sessions"
+)
+
+// A turn that ends hands its answer over to the lane of its chat before it ends: when nothing
+// else is done there, the commit that ends the turn notes that the answer is being sent, too,
+// and the lane sends it as soon as that commit is durable. What cannot be handed over is queued,
+// and found by a scan.
+
+// unsentMost is how many answers that were not handed over after all are remembered.
+const unsentMost = 1024
+
+// Handoff takes the answer of one turn. It returns how the delivery begins, and settle, which
+// must be called once with whether the commit that ended the turn began it so, or failed. begin is
+// nil where the answer cannot be sent at once; there is nothing to settle then.
+type Handoff = func(ctx context.Context, o sessions.Outgoing, asked time.Time) (begin *sessions.Progress, settle func(sending bool, err error))
+
+// Handoff returns what takes the answer of a turn that is opened after this call; nil where
+// this process does not send for the channel. What it knows of the turn's preview is what this
+// process has shown since: so it takes nothing any more when the process stopped to send for the
+// channel in between, or after half an hour. It may be called concurrently.
+func (d *Delivery) Handoff(channel string) Handoff {
+	l := d.lanes[channel]
+	if l == nil {
+		return nil
+	}
+	run, since := l.currentRun(), l.Now()
+	if run == 0 {
+		return nil
+	}
+	return func(ctx context.Context, o sessions.Outgoing, asked time.Time) (*sessions.Progress, func(bool, error)) {
+		if l.Now().Sub(since) > previewOld/2 {
+			return nil, nil
+		}
+		return l.takeOver(ctx, run, &sessions.Delivery{Outgoing: o, AskedAt: asked})
+	}
+}
+
+// currentRun returns the number of the run that takes jobs now; 0: none does.
+func (l *lanes) currentRun() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil || l.running.Err() != nil {
+		return 0
+	}
+	return l.runs
+}
+
+// takeOver occupies the lane of d's chat, if nothing is done there, until settle is called.
+func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) (*sessions.Progress, func(bool, error)) {
+	decided := make(chan bool, 1)
+	a := l.newAttempt(d)
+	if !l.occupy(run, a, decided) {
+		return nil, nil
+	}
+	begin := a.begin(ctx)
+	if begin == nil {
+		l.release(d.ID)
+		decided <- false
+		return nil, nil
+	}
+	return begin, func(sending bool, err error) {
+		switch {
+		case sending:
+			a.applyMarks(begin.Marks)
+		case err != nil: // it may stand as sending all the same, and nothing was sent
+			l.rememberUnsent(d.ID)
+			fallthrough
+		default:
+			l.returnToOutbox(d.ID)
+		}
+		decided <- sending
+	}
+}
+
+// occupy makes a lane that waits until it is decided whether a's delivery is sent, and then goes
+// on. It returns false when there is a lane for the chat already.
+func (l *lanes) occupy(run uint64, a *attempt, decided <-chan bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	chat := a.d.To.Peer
+	if l.ctx == nil || l.runs != run || l.running.Err() != nil || l.chats[chat] != nil || l.inFlight[a.d.ID] {
+		return false
+	}
+	l.inFlight[a.d.ID] = true
+	c := &lane{chat: chat}
+	l.chats[chat] = c
+	ctx := l.ctx
+	l.wg.Go(func() {
+		if <-decided {
+			l.deliver(ctx, c, a)
+		}
+		l.work(ctx, c)
+	})
+	return true
+}
+
+// release leaves a delivery to whoever finds it, before it was queued.
+func (l *lanes) release(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.inFlight, id)
+}
+
+// returnToOutbox leaves a delivery that was not handed over to the next scan, which looks at all
+// that waits: one that came meanwhile may have seen it here, and passed it over.
+func (l *lanes) returnToOutbox(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.inFlight, id)
+	l.returned++
+	l.seen = 0
+	l.wakeUp()
+}
+
+// begin composes the delivery, and returns how it begins if that can be at once; nil: it must wait,
+// or there is nothing to send.
+func (a *attempt) begin(ctx context.Context) *sessions.Progress {
+	var err error
+	if a.at, err = a.locate(ctx, a.d.To); err != nil || a.at.chat.Closed || a.paceWait() > 0 {
+		return nil
+	}
+	p, err := a.compose()
+	if err != nil || len(p.Bodies) == 0 {
+		return nil
+	}
+	return &p
+}
+
+// rememberUnsent notes that nothing was sent of an answer whose turn ended with an error.
+func (l *lanes) rememberUnsent(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.unsent) >= unsentMost {
+		clear(l.unsent)
+	}
+	l.unsent[id] = true
+}
+
+// takeUnsent reports whether an answer that stands as sent by this process was not, and forgets it.
+func (l *lanes) takeUnsent(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	unsent := l.unsent[id]
+	delete(l.unsent, id)
+	return unsent
+}

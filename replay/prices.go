@@ -67,7 +67,8 @@ func (p *recordingPrices) Price(provider, model string) (*costs.Price, bool) {
 // Cost implements [agent.Prices].
 func (p *recordingPrices) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
 	price, ok := p.Price(provider, model)
-	if !ok || p.current || len(u.Iterations) > 0 || u.Charged != nil {
+	_, listed := p.now.Price(provider, model)
+	if !ok || p.current && listed || len(u.Iterations) > 0 || u.Charged != nil {
 		return p.now.Cost(provider, model, u)
 	}
 	amount, err := price.Cost(u)

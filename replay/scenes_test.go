@@ -14,6 +14,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
+	"parley/gateway/prices"
 	"parley/gateway/settings"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
@@ -34,6 +35,7 @@ var scenes = map[string]func(t *testing.T) []byte{
 	"half":      half,
 	"done":      done,
 	"retry":     retried,
+	"fallback":  fellBack,
 	"budget":    budget,
 	"limits":    limits,
 	"goal":      goal,
@@ -368,6 +370,40 @@ func retried(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	gw.Ask(gatewaytest.Ann, "a third time, with more words than before so that it is cut")
+	return oldest(t, gw)
+}
+
+// fellBack is a conversation whose model is down after the first turn: another one answers, first
+// after a call in vain, and then at once, until that is down, too.
+func fellBack(t *testing.T) []byte {
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, Change: func(c *settings.Config) {
+		quick(c)
+		c.Prices.Ceiling = prices.Ceiling{Input: "5", Output: "25"}
+		sim := c.Providers["sim"]
+		sim.Retry.Max = -1
+		c.Providers["sim"] = sim
+		c.Providers["spare"] = settings.ProviderConfig{
+			Kind: settings.KindOpenAI, BaseURL: sim.BaseURL + "/v1", Prices: "demo", Retry: sim.Retry,
+			Models: []settings.ModelConfig{{Name: "second", Window: 100_000}},
+		}
+		a := c.Agents["main"]
+		a.Fallbacks = []string{"spare/second"}
+		c.Agents["main"] = a
+		c.Circuit = settings.CircuitConfig{Failures: 1, Cooldown: time.Hour, NoneBackoff: time.Hour}
+	}})
+	gw := env.Start()
+	gw.Ask(gatewaytest.Ann, "one")
+	down := func(protocol model.Protocol) {
+		if err := env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 500, Protocol: protocol, Next: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	down(model.Anthropic)
+	gw.Ask(gatewaytest.Ann, "two")
+	gw.Ask(gatewaytest.Ann, "three")
+	down(model.OpenAI)
+	gw.Ask(gatewaytest.Ann, "four")
+	gw.Ask(gatewaytest.Ann, "five")
 	return oldest(t, gw)
 }
 

@@ -41,6 +41,26 @@ func TestWhateverHappensInFakeTime(t *testing.T) { //nolint:paralleltest // bubb
 	bubble(t, func(t *testing.T) { newSchedule(realRig(t, dir), seed(t)).run(100) })
 }
 
+// What a killed worker was at goes on as soon as one of its name starts: not at its first look a
+// second later.
+func TestAWorkerThatStartsGoesOnAtOnceWithWhatIsOwed(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		a := r.start("a")
+		r.say(1, "wait x")
+		r.atGate("x")
+		a.die()
+		r.open("x")
+		died := time.Now()
+		r.start("a")
+		r.wantAnswers(1, "re: wait x")
+		if d := time.Since(died); d >= time.Second {
+			t.Errorf("went on after %s", d)
+		}
+		r.idle()
+	})
+}
+
 func TestALeaseOfAnHourPassesInFakeTime(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {

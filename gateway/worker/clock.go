@@ -31,12 +31,12 @@ func (c *leaseClock) now() time.Time {
 }
 
 // extend notes a heartbeat that got through: the lease lasts until ends, counted
-// from before the heartbeat was sent. It reports whether the lease had ended
-// before.
+// from before the heartbeat was sent. It reports whether there was none before: the
+// first, and the first after one that had ended.
 func (c *leaseClock) extend(ends time.Time) (lapsed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	lapsed = !c.ends.IsZero() && !time.Now().Before(c.ends)
+	lapsed = !time.Now().Before(c.ends)
 	c.ends = ends
 	return lapsed
 }

@@ -31,7 +31,8 @@ func (w *Worker) Run(ctx context.Context) error {
 			return err
 		}
 		if w.leases.extend(sent.Add(w.Config.Lease)) {
-			// Nothing was to be had in between.
+			// Nothing was to be had before: not what others left, nor what a killed process of
+			// this name was at.
 			w.markBacklog()
 			w.scanNow()
 		}

@@ -572,6 +572,9 @@ func TestCallsAreBounded(t *testing.T) {
 			return tools.Result{Content: strings.Repeat("x", each)}, nil
 		}
 		r := newRig(t, setOf(t, tool(t, "echo", tools.Read, long)), many(15, 0), many(15, 15), text("ok"))
+		// As in a store: without its opening the turn's overlays would all have one id, and cutting
+		// results, which the next request needs when a turn returns too much, would never end.
+		r.journal.messages[0].ID = transcript.MessageID{Turn: r.turn.ID, Kind: transcript.Opening}.String()
 		r.loop.ToolOutput = each
 		r.run(t, t.Context())
 		total, whole := 0, 0

@@ -42,13 +42,17 @@ func (c *Channel) Run(ctx context.Context) {
 
 // holdConnection is for who needs the connection to signal-cli; the last one that leaves
 // closes it. Receive ends before everything is sent: if it closed what others send
-// on, each of those messages would be in doubt, and be sent again.
+// on, each of those messages would be in doubt, and be sent again. Of HTTP each leaves none
+// behind that is not in use: Receive may end between a call and the events, which take the
+// connection of that call.
 func (c *Channel) holdConnection() (leave func()) {
 	c.users.Add(1)
 	return func() {
 		if c.users.Add(-1) == 0 {
 			_ = c.Close()
+			return
 		}
+		c.rpc.closeIdle()
 	}
 }
 

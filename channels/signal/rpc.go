@@ -25,6 +25,8 @@ type caller interface {
 	// nothing of the request is read after it returned. An error that is not read's
 	// is a *lostError.
 	exchange(ctx context.Context, request *transfer.Body, read func(*bufio.Reader) error) error
+	// closeIdle closes connections on which nobody waits for an answer, if it keeps such.
+	closeIdle()
 	close()
 }
 

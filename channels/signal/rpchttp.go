@@ -80,4 +80,5 @@ func unexpectedAnswer(resp *http.Response, text []byte) error {
 	return fmt.Errorf("%w: HTTP %d, %s: %s", errGarbage, resp.StatusCode, markup.Brief(resp.Header.Get("Content-Type")), markup.Brief(string(text)))
 }
 
-func (p *httpCaller) close() { p.client.CloseIdleConnections() }
+func (p *httpCaller) closeIdle() { p.client.CloseIdleConnections() }
+func (p *httpCaller) close()     { p.closeIdle() }

@@ -121,6 +121,9 @@ func (l *socketCaller) drop(c *socketConn, why error) {
 	c.fail(why)
 }
 
+// closeIdle implements caller: the one connection is used by all calls.
+func (*socketCaller) closeIdle() {}
+
 // close ends the connection and waits until nothing reads it.
 func (l *socketCaller) close() {
 	l.dialing.Lock()

@@ -357,9 +357,9 @@ func (s *server) await(ctx context.Context) (*session, error) {
 	}
 }
 
-// call makes a call of a tool, and another if the first was surely not made, or may be made
-// again. An error of the protocol is as it is; every other names server and tool.
-func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, answer *given) (*sdk.CallToolResult, error) {
+// call makes a call of a tool, and another if the first was surely not made, or if it may be
+// repeated. An error of the protocol is as it is; every other names server and tool.
+func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, answer *given, repeats bool) (*sdk.CallToolResult, error) {
 	perhaps := false // it was sent once at least
 	for last := false; ; last = true {
 		now, err := s.await(ctx)
@@ -387,13 +387,15 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, a
 		unsent := missing || !sent
 		perhaps = perhaps || !unsent
 		switch {
-		case !last && (unsent || t.mayRepeat()):
+		case !last && (unsent || repeats):
 			continue
 		case unsent:
 			err := tools.Errorf(tools.Transient, "the MCP server %s cannot be reached at present, so %s was not called", s.c.Name, t.config.Name)
 			return nil, notCalled(err, perhaps)
-		case t.mayRepeat():
+		case repeats:
 			return nil, tools.Errorf(tools.Transient, "the connection to the MCP server %s broke twice while %s ran", s.c.Name, t.config.Name)
+		case t.mayRepeat():
+			return nil, tools.Errorf(tools.Transient, "the connection to the MCP server %s broke while %s ran", s.c.Name, t.config.Name)
 		}
 		return nil, tools.Errorf(tools.Permanent, "interrupted; outcome unknown: the connection to the MCP server %s broke after %s was called. "+
 			"Whether it was done is not known: look, before you call it again", s.c.Name, t.config.Name)

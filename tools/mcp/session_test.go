@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/costs"
 	"parley/tools"
 	"parley/tools/mcp"
 	"parley/tools/mcp/mcptest"
@@ -79,27 +80,31 @@ func openInProcess(t *testing.T, w *world, all ...mcp.ToolConfig) *rig {
 func TestCallThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tool  mcp.ToolConfig
-		notes string
+		tool   mcp.ToolConfig
+		price  costs.Amount
+		notes  string
+		unsure bool // whether it was made
 	}{
-		"not repeated":                    {mcp.ToolConfig{Name: "die", Category: tools.Write}, "x"},
-		"not repeated, without category":  {mcp.ToolConfig{Name: "die"}, "x"},
-		"repeated, declared idempotent":   {mcp.ToolConfig{Name: "die", Category: tools.Write, Idempotent: true}, "x x"},
-		"repeated, declared to only read": {mcp.ToolConfig{Name: "die", Category: tools.Read}, "x x"},
+		"not repeated":                    {mcp.ToolConfig{Name: "die", Category: tools.Write}, 0, "x", true},
+		"not repeated, without category":  {mcp.ToolConfig{Name: "die"}, 0, "x", true},
+		"repeated, declared idempotent":   {mcp.ToolConfig{Name: "die", Category: tools.Write, Idempotent: true}, 0, "x x", false},
+		"repeated, declared to only read": {mcp.ToolConfig{Name: "die", Category: tools.Read}, 0, "x x", false},
+		// The price of one call is held: another is the agent's to make, with a row of its own.
+		"not repeated, with a price": {mcp.ToolConfig{Name: "die", Category: tools.Read}, costs.USD, "x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{}
 				r := openInProcess(t, w, c.tool)
-				_, err := r.call(t.Context(), "test__die", "x")
+				_, err := r.offered("test__die").Run(t.Context(), tools.Call{Name: "test__die", Arguments: []byte(`{"text":"x"}`), Price: c.price})
 				if notes := w.String(); err == nil || notes != c.notes {
 					t.Errorf("the server was called for %q, and the call ends with %v", notes, err)
 				}
 				if errors.Is(err, tools.ErrUnpaid) {
 					t.Errorf("nobody charges for %v, it says", err)
 				}
-				if once := c.notes == "x"; once != strings.HasPrefix(err.Error(), "interrupted; outcome unknown: ") || !strings.Contains(err.Error(), "die") || !strings.Contains(err.Error(), "test") {
+				if c.unsure != strings.HasPrefix(err.Error(), "interrupted; outcome unknown: ") || !strings.Contains(err.Error(), "die") || !strings.Contains(err.Error(), "test") {
 					t.Errorf("the model reads %q", err)
 				}
 				r.stop()

@@ -81,7 +81,8 @@ func (t *Tool) Petition(c tools.Call) (tools.Petition, error) {
 var errRecorded = errors.New("a replay calls no MCP server")
 
 // Run implements [tools.Tool]. What the server says is framed as untrusted text. A call that
-// may have been made is never made again, unless the operator said that it may be.
+// may have been made is never made again, unless the operator said that it may be, and that it
+// costs nothing: the price of one call is held.
 func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if t.server == nil {
 		return tools.Result{}, errRecorded
@@ -90,7 +91,7 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if err != nil || waits != "" {
 		return tools.Result{Content: waits}, err
 	}
-	res, err := t.server.call(ctx, t, c.Arguments, answer)
+	res, err := t.server.call(ctx, t, c.Arguments, answer, t.mayRepeat() && c.Price == 0)
 	if said, ok := answerIn(err); ok {
 		return tools.Result{Content: frame(t.name, said.Message)}, refusal(t, said)
 	}

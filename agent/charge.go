@@ -99,11 +99,11 @@ func (r *toolRunner) callEntry(held costs.Reservation, f *finishedCall) costs.En
 		State: costs.Settled, Outcome: okOutcome, At: r.Now(), Usage: costs.Usage{Source: costs.Reported},
 	}
 	switch {
-	case f != nil && f.status == StatusOK:
-		e.Amount, e.Usage.ServerTools = price, map[string]int64{costs.ToolUse: 1}
-		return e
 	case f != nil && f.unpaid:
 		e.Outcome = f.status
+		return e
+	case f != nil && f.status == StatusOK:
+		e.Amount, e.Usage.ServerTools = price, map[string]int64{costs.ToolUse: 1}
 		return e
 	case f != nil:
 		e.Outcome = f.status

@@ -34,6 +34,11 @@ func failing(err error) runFunc {
 	return func(context.Context, input, tools.Call) (tools.Result, error) { return tools.Result{}, err }
 }
 
+// waiting is a tool whose service was not asked.
+func waiting(context.Context, input, tools.Call) (tools.Result, error) {
+	return tools.Result{Content: "not yet", Unpaid: true}, nil
+}
+
 // requirements M07: each call of a tool that has a price is a row of the ledger, whatever came
 // of it.
 func TestACallOfAToolWithAPriceIsARowOfTheLedger(t *testing.T) {
@@ -47,6 +52,7 @@ func TestACallOfAToolWithAPriceIsARowOfTheLedger(t *testing.T) {
 		"it panicked":                 {func(context.Context, input, tools.Call) (tools.Result, error) { panic("oops") }, costs.Entry{State: costs.Interrupted, Outcome: "error", Upper: price}},
 		"nobody charges for it":       {failing(tools.Unpaid(errors.New("not sent"))), costs.Entry{State: costs.Settled, Outcome: "error"}},
 		"nor for this one":            {failing(tools.Unpaid(tools.Errorf(tools.Permanent, "no"))), costs.Entry{State: costs.Settled, Outcome: "error"}},
+		"it asked nobody":             {waiting, costs.Entry{State: costs.Settled, Outcome: "ok"}},
 		"nobody knows who charges it": {failing(tools.Errorf(tools.Permanent, "no")), costs.Entry{State: costs.Interrupted, Outcome: "error", Upper: price}},
 	} {
 		t.Run(name, func(t *testing.T) {

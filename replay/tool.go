@@ -165,7 +165,7 @@ func (g recordedTool) Run(ctx context.Context, c tools.Call) (tools.Result, erro
 				return tools.Result{}, err
 			}
 		}
-		return tools.Result{Content: was.Content, Metadata: was.Metadata}, nil
+		return tools.Result{Content: was.Content, Metadata: was.Metadata, Unpaid: g.s.script.wasUnpaid(c)}, nil
 	case isError:
 		err := errorAgain(was, text)
 		if g.s.script.wasUnpaid(c) {

@@ -56,6 +56,9 @@ type Result struct {
 	Content  string
 	Metadata string // JSON for people and logs; never shown to the model
 	Done     bool   // ends the turn with Content as the answer (F25)
+	// Unpaid: the tool knows that nobody charges for the call, because nobody was asked. See
+	// ErrUnpaid, which says so of an error.
+	Unpaid bool
 }
 
 // Decision is a gate's word on a call.

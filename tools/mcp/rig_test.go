@@ -56,12 +56,18 @@ func (nobody) TakeUp(context.Context, tools.Call, string, string) (mcp.Reply, er
 	return mcp.Reply{}, nil
 }
 
-// open runs a host.
+// open runs a host whose servers can ask nobody.
 func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *rig {
+	t.Helper()
+	return openFor(t, nobody{}, runner, servers...)
+}
+
+// openFor runs a host.
+func openFor(t *testing.T, people mcp.People, runner programs.Runner, servers ...mcp.Server) *rig {
 	t.Helper()
 	r := &rig{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
 	h, err := mcp.NewHost(mcp.Options{
-		Servers: servers, Runner: runner, People: nobody{}, Version: "test",
+		Servers: servers, Runner: runner, People: people, Version: "test",
 		Folder: func(server string) string { return filepath.Join(r.folder, server) },
 		Changed: func() {
 			select {

@@ -88,8 +88,8 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{}, errRecorded
 	}
 	answer, waits, err := t.takeUp(ctx, c)
-	if err != nil || waits != "" {
-		return tools.Result{Content: waits}, err
+	if err != nil || waits != "" { // the server is not asked
+		return tools.Result{Content: waits, Unpaid: true}, tools.Unpaid(err)
 	}
 	res, err := t.server.call(ctx, t, c.Arguments, answer, t.mayRepeat() && c.Price == 0)
 	if said, ok := answerIn(err); ok {

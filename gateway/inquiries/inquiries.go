@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,6 +136,9 @@ func (q Question) Validate() error {
 			return fmt.Errorf("choice %d cannot be shown: it %s", i+1, why)
 		case slices.ContainsFunc(q.Choices[:i], folded):
 			return fmt.Errorf("choice %d stands there a second time", i+1)
+		}
+		if n, err := strconv.Atoi(strings.TrimSpace(c)); err == nil && n > 0 && n <= len(q.Choices) && n != i+1 {
+			return fmt.Errorf("choice %d is the number by which choice %d is answered: say both in words", i+1, n)
 		}
 	}
 	return nil

@@ -349,6 +349,7 @@ func TestValidate(t *testing.T) {
 		"these are 9":                                  func(q *inquiries.Question) { q.Choices = strings.Split("abcdefghi", "") },
 		"choice 2 is not one line of 1 to 40 bytes":    func(q *inquiries.Question) { q.Choices = []string{"yes", strings.Repeat("n", 41)} },
 		"choice 2 stands there a second time":          func(q *inquiries.Question) { q.Choices = []string{"yes", "YES "} },
+		"choice 1 is the number by which choice 3":     func(q *inquiries.Question) { q.Choices = []string{"3", "1", "2"} },
 		"choice 1 cannot be shown":                     func(q *inquiries.Question) { q.Choices = []string{"y\u200bes", "no"} },
 	} {
 		q := good()
@@ -357,7 +358,11 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", q, err, want)
 		}
 	}
-	if err := good().Validate(); err != nil {
-		t.Error(err)
+	numbered := good()
+	numbered.Choices = []string{"1", "2", "30"} // each by its own number, or by that of none
+	for _, q := range []inquiries.Question{good(), numbered} {
+		if err := q.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }

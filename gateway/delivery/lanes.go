@@ -181,6 +181,10 @@ func (l *lanes) work(ctx context.Context, c *lane) {
 // newAttempt returns an attempt at d, in which the secrets are taken out of what people see.
 func (l *lanes) newAttempt(d *sessions.Delivery) *attempt {
 	d.Text = l.Redactor.Clean(d.Text)
+	d.Choices = slices.Clone(d.Choices)
+	for i, c := range d.Choices { // a program or a server may have worded them
+		d.Choices[i].Label = l.Redactor.Clean(c.Label)
+	}
 	if f := d.File; f != nil {
 		shown := *f
 		shown.Name = l.Redactor.Clean(f.Name)

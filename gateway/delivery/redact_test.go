@@ -1,12 +1,17 @@
 package delivery_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"parley/channels"
 	"parley/gateway/delivery"
 	"parley/gateway/redaction"
 	"parley/gateway/signals"
+	"parley/sessions"
 )
 
 // abuse L2: an endpoint that echoes its key had it posted. No piece of it is shown by
@@ -51,4 +56,34 @@ func TestTheNameOfAFileShowsNoSecret(t *testing.T) {
 	r.send("a", "the canary-0123456789.pdf", "PDF")
 	r.await("the file", func() bool { return len(r.net.log()) == 1 })
 	r.wantCalls("file a the [redacted].pdf=PDF")
+}
+
+// labels is a network whose messages show what stands on their buttons.
+type labels struct{ streamer }
+
+func (l labels) Send(ctx context.Context, m channels.Reply) (channels.Receipt, error) {
+	for _, c := range m.Body.Choices {
+		m.Body.Text += fmt.Sprintf(" [%s: %s]", c.Label, c.Says)
+	}
+	return l.net.Send(ctx, m)
+}
+
+// Buttons may have the words of a program or of a server; what they say is ours.
+func TestAButtonShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "canary-0123456789"
+	r := newRig(t)
+	p := r.start(func(o *delivery.Options) {
+		o.Redactor, o.Channels = redaction.New(secret), []channels.Channel{labels{streamer{r.net}}}
+	})
+	_, err := r.store.Notice(t.Context(), sessions.InboxID{Channel: "telegram", Event: "q1"}, []sessions.Outgoing{{
+		ID: "q1", Channel: "tg", To: to("a"), Text: "Which?", At: time.Now(),
+		Choices: []sessions.Choice{{Label: "use " + secret, Says: "/answer 7K3MD 1"}, {Label: "none", Says: "/answer 7K3MD 2"}},
+	}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.wake()
+	r.delivered()
+	r.wantCalls("send a Which? [use [redacted]: /answer 7K3MD 1] [none: /answer 7K3MD 2]")
 }

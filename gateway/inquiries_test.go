@@ -3,11 +3,13 @@ package gateway_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"parley/gateway/admin"
+	"parley/gateway/fates"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/inquiries"
 	"parley/gateway/policy"
@@ -115,6 +117,7 @@ func TestPeopleAnswerProgramsByButtonAndReply(t *testing.T) {
 		})
 		return found
 	}
+	reply := ""
 	for _, c := range []struct {
 		key     string
 		choices []string
@@ -128,7 +131,9 @@ func TestPeopleAnswerProgramsByButtonAndReply(t *testing.T) {
 		if c.choices != nil {
 			_, err = env.Telegram.Press(ann, ann.ID, m.MessageID, "/answer "+i.Code+" 2", telegram.PressOptions{})
 		} else {
-			_, err = env.Telegram.Say(telegram.PrivateChat(ann), ann, c.want, telegram.SayOptions{ReplyTo: m.MessageID})
+			var said telegram.ActionResult
+			said, err = env.Telegram.Say(telegram.PrivateChat(ann), ann, c.want, telegram.SayOptions{ReplyTo: m.MessageID})
+			reply = strconv.FormatInt(said.MessageID, 10)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -141,5 +146,10 @@ func TestPeopleAnswerProgramsByButtonAndReply(t *testing.T) {
 				return m.Versions[len(m.Versions)-1].Markup != "" && strings.Contains(m.Versions[len(m.Versions)-1].Text, i.Code)
 			})
 		})
+	}
+	last("gets your answer: tomorrow, please")
+	why, err := client.Why(t.Context(), admin.WhyQuery{Message: reply, Chat: strconv.FormatInt(ann.ID, 10)})
+	if err != nil || len(why.Fates) != 1 || why.Fates[0].Verdict != fates.AtOnce || !strings.Contains(why.Fates[0].Why, "it answers what a program") {
+		t.Errorf("of the answer parley says %+v, %v", why, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/messages"
+	"parley/gateway/outcomes"
 )
 
 // Inquiries are what programs and MCP servers ask people.
@@ -32,5 +33,6 @@ func (i *Intake) takeReply(ctx context.Context, e *event) (outcome, error) {
 	if text == "" {
 		return pass, nil
 	}
+	i.remember(e.Message, outcomes.Answered, "it answers what a program or server asked, and waits for no turn")
 	return stop, i.answer(ctx, e.Message, text)
 }

@@ -16,6 +16,7 @@ import (
 	"parley/gateway/settings"
 	"parley/sessions"
 	"parley/simulators/model"
+	"parley/simulators/telegram"
 	"parley/tools"
 	"parley/tools/commandline"
 	"parley/tools/web"
@@ -79,10 +80,10 @@ func TestASearchWithAPriceIsOnTheBooks(t *testing.T) {
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: surfing, Change: e.search("0.005")})
 	gw := env.Start()
 	gw.AwaitMetrics(`parley_tool_cost_usd_total{channel="tg",tool="web_search"} 0`)
-	for range 2 {
-		if got := gw.Ask(gatewaytest.Ann, "find the menu"); !strings.Contains(got, "http://menu.example/") {
-			t.Fatalf("answered with %s", got)
-		}
+	first := env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "find the menu").MessageID
+	gw.NextDelivered()
+	if got := gw.Ask(gatewaytest.Ann, "find the menu"); !strings.Contains(got, "http://menu.example/") {
+		t.Fatalf("answered with %s", got)
 	}
 	gw.AwaitMetrics(`parley_tool_cost_usd_total{channel="tg",tool="web_search"} 0.01`)
 	e.status.Store(http.StatusTooManyRequests) // which nobody charges for
@@ -92,6 +93,14 @@ func TestASearchWithAPriceIsOnTheBooks(t *testing.T) {
 	wantGroup(t, gw, sessions.ByModel, "tools/web_search", 3, costs.USD/100)
 	wantGroup(t, gw, sessions.ByPurpose, "tool", 3, costs.USD/100)
 	reconciles(t, gw)
+	why, err := admin.NewClient(gw.AdminSocket()).Why(t.Context(), admin.WhyQuery{Message: fmt.Sprint(first)})
+	if err != nil || len(why.Fates) != 1 || why.Fates[0].Turn == nil {
+		t.Fatalf("%+v, %v", why, err)
+	}
+	turn := why.Fates[0].Turn // two calls of the model and a search
+	if models := turn.Spent - admin.USD(costs.USD/200); turn.Calls != 3 || turn.Reserved <= admin.USD(costs.USD/200) || models <= 0 || turn.Total != turn.Spent {
+		t.Errorf("of a search parley why says %+v", turn)
+	}
 
 	list, err := admin.NewClient(gw.AdminSocket()).Sessions(t.Context(), admin.SessionQuery{})
 	if err != nil || len(list.Sessions) != 1 || costs.Amount(list.Sessions[0].Subtree) <= costs.USD/100 {

@@ -47,7 +47,7 @@ type FateTurn struct {
 	Outcome  string                `json:"outcome,omitempty"` // none: it runs
 	Attempts int                   `json:"attempts"`
 	Steps    int                   `json:"steps"`
-	Calls    int                   `json:"calls"` // of models, each attempt; without sub-agents
+	Calls    int                   `json:"calls"` // of models and of tools with a price, each attempt; without sub-agents
 	Reserved USD                   `json:"reserved_usd"`
 	Spent    USD                   `json:"spent_usd"` // for those calls
 	Total    USD                   `json:"total_usd"` // with sub-agents, where a budget of one turn counts them

@@ -60,7 +60,7 @@ type Fate struct {
 
 // Money is what a turn cost.
 type Money struct {
-	Calls    int          // of the turn itself, each attempt
+	Calls    int          // of models and of tools with a price, by the turn itself, each attempt
 	Reserved costs.Amount // for them, in all; of a call the most that it could cost
 	Spent    costs.Amount // for them
 	Total    costs.Amount // spent with sub-agents, where a budget of the turn counts it, else Spent
@@ -276,8 +276,13 @@ func (s *Source) addTurn(ctx context.Context, f *Fate, t sessions.Turn) error {
 		return err //nolint:wrapcheck // the caller says what was looked for
 	}
 	err = s.Store.Ledger(ctx, t.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
-		if e.Call.Turn == t.ID {
-			f.Money.Spent += e.Amount
+		if e.Call.Turn != t.ID {
+			return true
+		}
+		f.Money.Spent += e.Amount
+		if e.Call.Purpose == costs.Tool { // of which no request is stored
+			f.Money.Calls++
+			f.Money.Reserved += priceOf(e)
 		}
 		return true
 	})
@@ -295,6 +300,14 @@ func (s *Source) addTurn(ctx context.Context, f *Fate, t sessions.Turn) error {
 		}
 		return true
 	})
+}
+
+// priceOf returns what was reserved for a call of a tool.
+func priceOf(e costs.Entry) costs.Amount {
+	if e.Price == nil { // of what nobody knows how it ended
+		return e.Upper
+	}
+	return e.Price.ServerTools[costs.ToolUse]
 }
 
 // findLetters finds messages among the dead letters.

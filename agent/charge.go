@@ -47,6 +47,7 @@ func (r *toolRunner) holdPrice(ctx context.Context, b batch, c call, tool tools.
 // refusePrice returns a call that the budgets refuse.
 func (r *toolRunner) refusePrice(ctx context.Context, b batch, c call, price costs.Amount, refused *costs.BudgetError) (*preparedCall, error) {
 	r.log.Info("call of a tool refused by a budget", "tool", c.Name, "price_usd", price, "scope", refused.Scope, "limit_usd", refused.Limit, "spent_usd", refused.Spent)
+	r.emit(Event{Type: BudgetExceeded, Step: b.step, CallID: c.ID, Tool: c.Name, Err: refused})
 	why := r.Why(r.turn.Key, refused)
 	if r.Pause != nil {
 		ask, err := r.Pause(ctx, refused)

@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -133,6 +135,15 @@ func TestABudgetRefusesACallOfATool(t *testing.T) {
 	o := r.run(t, t.Context())
 	if o.Text != "without it" || o.Err != nil || ran.Load() != 1 || len(r.journal.toolRows()) != 0 {
 		t.Fatalf("%+v, ran %d, rows %+v", o, ran.Load(), r.journal.toolRows())
+	}
+	var told []string // requirements 2.4
+	for _, e := range r.events {
+		if e.Type == agent.BudgetExceeded {
+			told = append(told, fmt.Sprint(e.CallID, " ", e.Tool, " ", e.Step, " ", e.Err != nil))
+		}
+	}
+	if want := []string{"c1 look 1 true", "c2 write 1 true"}; !slices.Equal(told, want) {
+		t.Errorf("events tell of %q, want %q", told, want)
 	}
 	for i, id := range []string{"c1", "c2"} {
 		wantResult(t, r.journal.results()[i], id, "Error: not run: the budget does not allow it: of the session budget. Go on without it", true)

@@ -66,6 +66,7 @@ func TestTheLineSaysWhatRuns(t *testing.T) {
 		"a wait":                       {[]agent.Event{retries(8 * time.Second)}, "The model did not answer, trying again in 8s …"},
 		"another model":                {[]agent.Event{{Type: agent.FellBack}}, "Asking another model …"},
 		"the end of a budget":          {[]agent.Event{{Type: agent.BudgetExceeded}}, "The budget is used up …"},
+		"no money for a tool":          {[]agent.Event{{Type: agent.BudgetExceeded, Tool: "web_search"}}, "The budget does not allow `web_search` …"},
 		"a summary is being made":      {[]agent.Event{{Type: agent.Compacting, Overlay: &transcript.Overlay{Before: 90_000}}}, "Compacting: 90k tokens …"},
 		"a summary was made":           {[]agent.Event{{Type: agent.Compacted, Overlay: &transcript.Overlay{Kind: transcript.Summarised, Before: 90_000, After: 41_000}}}, "Compacting: 90k to 41k tokens"},
 		"thoughts are not for a line":  {[]agent.Event{{Type: agent.ReasoningDelta, Text: "hm, well"}}, ""},

@@ -96,6 +96,9 @@ func notice(e agent.Event) string {
 	case agent.FellBack:
 		return "Asking another model …"
 	case agent.BudgetExceeded:
+		if e.Tool != "" { // the turn goes on without it
+			return "The budget does not allow " + quote(e.Tool, maxObject, func(s string) string { return s }) + " …"
+		}
 		return "The budget is used up …"
 	default:
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"parley/agent"
 	"parley/broker"
 	"parley/faultpoint"
 	"parley/gateway/signals"
@@ -116,7 +117,8 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 
 // take touches the mailbox. If it is taken, and an actor can begin before that is durable, one
 // does, and started says so: its first commit brings the other with it. A mailbox that was not
-// taken after all refuses that commit, as one does that another worker took.
+// taken after all refuses that commit, as one does that another worker took, and the actor has
+// ended when take returns.
 func (w *Worker) take(ctx context.Context, t sessions.Touch) (m sessions.Mailbox, got, started bool, err error) {
 	if !t.Take {
 		m, got, err = w.Store.Touch(ctx, t)
@@ -138,13 +140,21 @@ func (w *Worker) take(ctx context.Context, t sessions.Touch) (m sessions.Mailbox
 	case <-done:
 		return m, got, false, err
 	case taken := <-early:
-		if started = w.leases.holds(); started {
-			a := w.newActor(taken)
-			a.durable = done
-			w.actors.start(a)
+		if started = w.leases.holds(); !started {
+			<-done
+			return m, got, false, err
 		}
+		a := w.newActor(taken)
+		a.durable = done
+		w.actors.start(a)
 		<-done
-		return m, got, started, err
+		if ctx.Err() == nil && (err != nil || !got) { // else nobody knows, and this process ends
+			// It may wait for its slot, which the next one that takes the mailbox would hold, and
+			// that one's fence may be its own.
+			a.cancel(agent.ErrHandover)
+			<-a.done
+		}
+		return m, got, true, err
 	}
 }
 

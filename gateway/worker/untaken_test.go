@@ -1,0 +1,63 @@
+package worker_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/gateway/policy"
+	"parley/gateway/worker"
+	"parley/sessions"
+)
+
+// unsynced is a store whose next takings of a mailbox are told, and fail to become durable.
+type unsynced struct {
+	worker.Store
+	fails atomic.Int64
+}
+
+func (u *unsynced) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
+	if !t.Take || t.Taken == nil || u.fails.Add(-1) < 0 {
+		return u.Store.Touch(ctx, t)
+	}
+	m, err := u.Mailbox(ctx, t.Token)
+	if err != nil {
+		return m, false, err
+	}
+	m.Owner, m.LastSeen = t.By, t.Seq
+	m.Epoch++
+	m.Attempts++
+	t.Taken(m)
+	return sessions.Mailbox{}, false, errBroken
+}
+
+// Who goes on with a mailbox whose taking then fails to be written, as on a full disk, ends before
+// it is taken again: it waits for more of the message without its slot, and whoever comes behind it
+// would hold that slot and wait for it. Its fence is also the next one's.
+func TestWhoHasNotTakenAMailboxAfterAllEndsBeforeItIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		var u *unsynced
+		p := r.start("w", turns(1), waits(policy.Waiting{Debounce: 5 * time.Second, DebounceMax: 5 * time.Second}), func(o *worker.Options) {
+			u = &unsynced{Store: o.Store}
+			o.Store = u
+		})
+		r.say(1, "hello")
+		r.wantAnswers(1, "re: hello")
+		r.idle()
+		u.fails.Store(3)
+		r.say(1, "again")
+		r.wantAnswers(1, "re: hello", "re: again")
+		r.idle()
+		if m := r.mailbox(1); m.Attempts != 0 {
+			t.Errorf("%d attempts", m.Attempts)
+		}
+		if n := len(r.model.Requests()); n != 2 {
+			t.Errorf("%d model calls", n)
+		}
+		if busy, _ := p.Slots(); busy != 0 {
+			t.Errorf("%d slots are taken", busy)
+		}
+	})
+}

@@ -230,11 +230,12 @@ func (d *Desk) Look(ctx context.Context, key string) (Inquiry, error) {
 
 // Take takes a message that answers an inquiry: the command c with its code, or a reply to the
 // message that asked, in a direct message. Only the first answer counts; a message that comes
-// again is taken as it was. It returns what the sender reads; empty: m says nothing to any inquiry
+// again is taken as it was. An edit of a reply is no answer, and its sender is told so, since no
+// agent is to read it. It returns what the sender reads; empty: m says nothing to any inquiry
 // to them. If an agent waits for it, it returns in its place what m says to that agent.
 func (d *Desk) Take(ctx context.Context, m channels.Message, c messages.Command) (text, toAgent string, err error) {
-	command := c.Answers()
-	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || !command && (c.Name != "" || !mayReply(m)) {
+	command, edited := c.Answers(), m.Kind == channels.Edited
+	if m.Kind != channels.Said && (!edited || command) || m.Address.Kind != sessionkeys.DM || !command && (c.Name != "" || !mayReply(m)) {
 		return "", "", nil
 	}
 	all, err := list(ctx, d.Store, d.Now())
@@ -314,7 +315,10 @@ func (d *Desk) take(ctx context.Context, q Inquiry, words string, m channels.Mes
 	case Waiting:
 	}
 	answer, ok := q.match(words)
-	if !ok {
+	switch {
+	case m.Kind == channels.Edited:
+		return editedText + q.ask(), "", nil
+	case !ok:
 		return q.ask(), "", nil
 	}
 	q.Answer, q.AnsweredAt, q.AnsweredIn = answer, now, event

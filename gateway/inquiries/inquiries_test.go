@@ -223,6 +223,15 @@ func TestDesk(t *testing.T) {
 		}
 		contains(t, o.take(m), "at noon")
 
+		edited := m // which no agent reads, and nothing changes
+		edited.Event, edited.Kind, edited.Text = "edit", channels.Edited, "at one"
+		contains(t, o.take(edited), "You have answered")
+		contains(t, o.answerOf("quoted"), "answered at noon")
+		waits := o.mustAsk("edited", "Which?", "red", "blue")
+		edited.ReplyTo = &channels.Quote{MessageID: "y", FromBot: true, Text: "❓ Question " + waits.Code + ", asked by a program:\n\nWh"}
+		edited.Text = "blue"
+		contains(t, o.take(edited), "An edit is not taken for an answer. Please answer "+waits.Code)
+		contains(t, o.answerOf("edited"), "waiting")
 		q = o.mustAsk("below", "Where?")
 		for _, m := range []sessions.Mark{{From: sessions.Queued, To: sessions.Sending}, {From: sessions.Sending, To: sessions.Sent, MessageID: "ts7"}} {
 			m.At = o.now

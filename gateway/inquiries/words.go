@@ -69,6 +69,9 @@ func (q Inquiry) thanks() (text, toAgent string) {
 	return fmt.Sprintf("Thank you. The program that asked %s gets your answer: %s", q.Code, approvals.Quote(q.Answer)), ""
 }
 
+// editedText is what is said of an edit that would answer.
+const editedText = "An edit is not taken for an answer. "
+
 func (q Inquiry) answeredAlready() string {
 	return fmt.Sprintf("You have answered %s already, with %s, and that stays.", q.Code, approvals.Quote(q.Answer))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,19 +37,48 @@ func obliging(_ context.Context, p *model.Prompt) model.Answer {
 	return model.Reply(model.Say("hello"))
 }
 
+// withAsker gives the agents an MCP server whose tool asks a person.
+func withAsker(t *testing.T) func(*settings.Config) {
+	t.Helper()
+	site := httptest.NewServer(mcptest.Handler(silent{}))
+	t.Cleanup(site.Close)
+	return func(c *settings.Config) {
+		c.MCP.Servers = []mcp.Server{{
+			Name: "test", URL: site.URL, AllowPrivate: []guard.Network{{CIDR: "127.0.0.1/32", Ports: []int{site.Listener.Addr().(*net.TCPAddr).Port}}},
+			Tools: []mcp.ToolConfig{{Name: "ask", Category: tools.Write}},
+		}}
+	}
+}
+
+// On every network the answer of whom a server asked reaches the conversation that waits for it, from
+// whichever thread it comes: in Slack a chat has another id than its person, and each message that
+// stands by itself begins another conversation. (docs/decisions/0100)
+func TestAPersonAnswersAnMCPServerOnEveryNetwork(t *testing.T) {
+	t.Parallel()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: obliging, Networks: gatewaytest.AllNetworks(), Change: withAsker(t)})
+	gw := env.Start()
+	consentToAll(t, admin.NewClient(gw.AdminSocket()), "test", 1)
+	for _, n := range gatewaytest.AllNetworks() {
+		p := env.Direct(n, askedPerson)
+		p.Say("please")
+		shown := p.AwaitWords("asked by the MCP server test", "asks the person something before it does ask")
+		i := slices.IndexFunc(shown, func(s string) bool { return strings.Contains(s, "asked by the MCP server test") })
+		_, rest, _ := strings.Cut(shown[i], "as in ")
+		typed, _, _ := strings.Cut(rest, " 1.")
+		other := env.Direct(n, askedPerson+1)
+		other.Say(typed + " 2")
+		other.AwaitWords("Under that code")
+		env.Direct(n, askedPerson).Say(typed + " 2") // in Slack in a thread of its own
+		p.AwaitWords("somebody answered: accept false in state 7")
+	}
+}
+
 // A question of an MCP server is asked of whose turn it is, over the end of the gateway, and the call
 // that is made again gets the answer, once. Where nobody can be asked in private the model reads
 // so. (docs/decisions/0100)
 func TestAPersonAnswersWhatAnMCPServerAsks(t *testing.T) {
 	t.Parallel()
-	site := httptest.NewServer(mcptest.Handler(silent{}))
-	t.Cleanup(site.Close)
-	env := gatewaytest.Open(t, gatewaytest.Options{Brain: obliging, Change: func(c *settings.Config) {
-		c.MCP.Servers = []mcp.Server{{
-			Name: "test", URL: site.URL, AllowPrivate: []guard.Network{{CIDR: "127.0.0.1/32", Ports: []int{site.Listener.Addr().(*net.TCPAddr).Port}}},
-			Tools: []mcp.ToolConfig{{Name: "ask", Category: tools.Write}},
-		}}
-	}})
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: obliging, Change: withAsker(t)})
 	gw := env.Start()
 	consentToAll(t, admin.NewClient(gw.AdminSocket()), "test", 1)
 	says := func(got, want string) {

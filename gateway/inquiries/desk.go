@@ -232,28 +232,29 @@ func (d *Desk) Look(ctx context.Context, key string) (Inquiry, error) {
 // message that asked, in a direct message. Only the first answer counts; a message that comes
 // again is taken as it was. An edit of a reply is no answer, and its sender is told so, since no
 // agent is to read it. It returns what the sender reads; empty: m says nothing to any inquiry
-// to them. If an agent waits for it, it returns in its place what m says to that agent.
-func (d *Desk) Take(ctx context.Context, m channels.Message, c messages.Command) (text, toAgent string, err error) {
+// to them. If an agent waits for it, it returns in its place what m says to that agent, where that
+// is: a reply may stand in a thread, which is a conversation of its own.
+func (d *Desk) Take(ctx context.Context, m channels.Message, c messages.Command) (text string, toAgent *channels.Message, err error) {
 	command, edited := c.Answers(), m.Kind == channels.Edited
 	if m.Kind != channels.Said && (!edited || command) || m.Address.Kind != sessionkeys.DM || !command && (c.Name != "" || !mayReply(m)) {
-		return "", "", nil
+		return "", nil, nil
 	}
 	all, err := list(ctx, d.Store, d.Now())
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return "", "", err
+		return "", nil, err
 	}
 	all = slices.DeleteFunc(all, func(q Inquiry) bool { return !q.isFor(m.Channel, m.Sender) })
 	if command {
 		typed, words, _ := strings.Cut(c.Args, " ")
 		i := slices.IndexFunc(all, func(q Inquiry) bool { return q.Code == approvals.ReadCode(typed) })
 		if i < 0 {
-			return "", "", nil
+			return "", nil, nil
 		}
 		return d.take(ctx, all[i], words, m)
 	}
 	q, found, err := d.findAsked(ctx, all, m)
 	if err != nil || !found {
-		return "", "", err
+		return "", nil, err
 	}
 	return d.take(ctx, q, m.Text, m)
 }
@@ -299,42 +300,42 @@ func (d *Desk) findAsked(ctx context.Context, theirs []Inquiry, m channels.Messa
 }
 
 // take takes words of m as an answer to q.
-func (d *Desk) take(ctx context.Context, q Inquiry, words string, m channels.Message) (text, toAgent string, err error) {
+func (d *Desk) take(ctx context.Context, q Inquiry, words string, m channels.Message) (text string, toAgent *channels.Message, err error) {
 	now, event := d.Now().UTC(), messages.EventID(m)
 	switch q.State(now) {
 	case Answered:
 		d.dropButtons(ctx, q)
 		if q.AnsweredIn == event {
-			text, toAgent = q.thanks()
+			text, toAgent = q.thanks(m)
 			return text, toAgent, nil
 		}
-		return q.answeredAlready(), "", nil
+		return q.answeredAlready(), nil, nil
 	case Expired:
 		d.dropButtons(ctx, q)
-		return q.tooLate(), "", nil
+		return q.tooLate(), nil, nil
 	case Waiting:
 	}
 	answer, ok := q.match(words)
 	switch {
 	case m.Kind == channels.Edited:
-		return editedText + q.ask(), "", nil
+		return editedText + q.ask(), nil, nil
 	case !ok:
-		return q.ask(), "", nil
+		return q.ask(), nil, nil
 	}
 	q.Answer, q.AnsweredAt, q.AnsweredIn = answer, now, event
 	switch err := q.write(ctx, d.Store, now); {
 	case errors.Is(err, sessions.ErrChanged):
 		now, found, err := read(ctx, d.Store, q.ID, d.Now()) // it is answered by now
 		if err != nil || !found {
-			return "", "", err
+			return "", nil, err
 		}
 		return d.take(ctx, now, words, m)
 	case err != nil:
-		return "", "", err
+		return "", nil, err
 	}
 	d.Logger.Info("person answered", "inquiry", q.ID, "channel", q.Channel, "person", q.Person, "by", q.asker())
 	d.dropButtons(ctx, q)
-	text, toAgent = q.thanks()
+	text, toAgent = q.thanks(m)
 	return text, toAgent, nil
 }
 

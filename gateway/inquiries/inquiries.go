@@ -102,9 +102,15 @@ func (q Inquiry) asks(other Inquiry) bool {
 	return q.Person == other.Person && (q.Call == nil) == (other.Call == nil) && q.Text == other.Text && slices.Equal(q.Choices, other.Choices)
 }
 
-// isFor reports whether somebody on a channel is whom q asks.
+// isFor reports whether somebody on a channel is whom q asks: whose turn the call is of, or who is
+// configured with their direct messages. In a turn these have the id of the chat, which is not
+// everywhere that of the person.
 func (q Inquiry) isFor(channel string, s channels.Sender) bool {
-	return q.Channel == channel && !s.Bot && !s.Anonymous && (s.ID == q.To.Peer || s.Alias != "" && s.Alias == q.To.Peer)
+	who := q.To.Peer
+	if q.Call != nil {
+		who = q.Person
+	}
+	return q.Channel == channel && !s.Bot && !s.Anonymous && (s.ID == who || s.Alias != "" && s.Alias == who)
 }
 
 // Question is what a program wants to have asked.

@@ -104,7 +104,10 @@ func (o *office) take(m channels.Message) string {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return text + toAgent
+	if toAgent != nil {
+		return text + toAgent.Text
+	}
+	return text
 }
 
 // answerOf returns what is known of the question of a key.
@@ -290,7 +293,7 @@ func TestDesk(t *testing.T) {
 		o := newOffice(t)
 		ask := func() {
 			t.Helper()
-			err := o.desk.AskForCall(t.Context(), inquiries.Question{Key: "call 1", Text: "Sure?", Choices: []string{"yes", "no"}}, o.people[0], inquiries.Call{Server: "notes", Tool: "notes__add", Memo: []byte(`{"a":1}`)})
+			err := o.desk.AskForCall(t.Context(), inquiries.Question{Key: "call 1", Text: "Sure?", Choices: []string{"yes", "no"}}, inquiries.Person{Name: "1001", Channel: "tg", To: address("D7")}, inquiries.Call{Server: "notes", Tool: "notes__add", Memo: []byte(`{"a":1}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -321,6 +324,12 @@ func TestDesk(t *testing.T) {
 		pressed := o.message(sent[0].Choices[1].Says)
 		for range 2 {
 			contains(t, o.take(pressed), `(I have answered what the MCP server notes asked: "no". Make the same call of notes__add again now`)
+		}
+		below := pressed // in a thread, which is another conversation
+		below.Address.Thread, below.ReplyTo = "ts7", &channels.Quote{MessageID: "x", FromBot: true}
+		c, _ := messages.ParseCommand(below.Text)
+		if _, m, err := o.desk.Take(t.Context(), below, c); err != nil || m == nil || m.Address != address("D7") || m.ReplyTo != nil || m.Event != below.Event {
+			t.Errorf("the agent that waits gets %+v, %v", m, err)
 		}
 		takeUp(`answered no {"a":1}`)
 		takeUp("nothing")

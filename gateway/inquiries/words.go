@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"parley/channels"
 	"parley/gateway/approvals"
 	"parley/gateway/messages"
 	"parley/sessions"
@@ -60,13 +61,16 @@ func (q Inquiry) use() string {
 	return "I pass it on to that server, which may be somebody else's, and go on."
 }
 
-// thanks returns what the person reads who has answered, or what their message says to the agent
-// that waits.
-func (q Inquiry) thanks() (text, toAgent string) {
-	if c := q.Call; c != nil {
-		return "", fmt.Sprintf("(I have answered what the MCP server %s asked: %q. Make the same call of %s again now, with the same arguments; it gets my answer.)", c.Server, q.Answer, c.Tool)
+// thanks returns what the person reads who has answered by m, or what m says to the agent that
+// waits, in the conversation in which it does.
+func (q Inquiry) thanks(m channels.Message) (text string, toAgent *channels.Message) {
+	c := q.Call
+	if c == nil {
+		return fmt.Sprintf("Thank you. The program that asked %s gets your answer: %s", q.Code, approvals.Quote(q.Answer)), nil
 	}
-	return fmt.Sprintf("Thank you. The program that asked %s gets your answer: %s", q.Code, approvals.Quote(q.Answer)), ""
+	m.Text = fmt.Sprintf("(I have answered what the MCP server %s asked: %q. Make the same call of %s again now, with the same arguments; it gets my answer.)", c.Server, q.Answer, c.Tool)
+	m.Address, m.ReplyTo, m.Attachments = q.To, nil, nil
+	return "", &m
 }
 
 // editedText is what is said of an edit that would answer.

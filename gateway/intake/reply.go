@@ -11,10 +11,10 @@ import (
 
 // Inquiries are what programs and MCP servers ask people.
 type Inquiries interface {
-	// Take takes a message that answers one, and returns what its sender reads, or what it says in
-	// their place to the agent that waits for the answer; both empty: it answers none. The same
+	// Take takes a message that answers one, and returns what its sender reads, or the message in
+	// its place to the agent that waits for the answer; neither: it answers none. The same
 	// message may come again. c is the command that it is.
-	Take(ctx context.Context, m channels.Message, c messages.Command) (text, toAgent string, err error)
+	Take(ctx context.Context, m channels.Message, c messages.Command) (text string, toAgent *channels.Message, err error)
 }
 
 // takeReply takes what answers an inquiry. Everything else passes, and so does what an agent waits
@@ -27,8 +27,9 @@ func (i *Intake) takeReply(ctx context.Context, e *event) (outcome, error) {
 	if err != nil {
 		return stop, fmt.Errorf("look whether the event %s answers an inquiry: %w", e.Event, err)
 	}
-	if toAgent != "" {
-		e.Text, e.command, e.ReplyTo, e.Attachments = toAgent, messages.Command{}, nil, nil
+	if toAgent != nil { // perhaps in another conversation of theirs
+		e.Message, e.command = *toAgent, messages.Command{}
+		return i.findKey(ctx, e)
 	}
 	if text == "" {
 		return pass, nil

@@ -219,11 +219,11 @@ func (d *Desk) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Look returns the inquiry of a key as it stands, or ErrNone.
+// Look returns the inquiry of a program's key as it stands, or ErrNone.
 func (d *Desk) Look(ctx context.Context, key string) (Inquiry, error) {
 	q, found, err := read(ctx, d.Store, IDOf(key), d.Now())
-	if err == nil && !found {
-		err = ErrNone
+	if err == nil && (!found || q.Call != nil) {
+		return Inquiry{}, ErrNone
 	}
 	return q, err
 }

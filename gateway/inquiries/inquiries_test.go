@@ -318,8 +318,10 @@ func TestDesk(t *testing.T) {
 			t.Fatalf("%d messages ask", len(sent))
 		}
 		contains(t, sent[0].Text, "asked by the MCP server notes:")
-		if _, err := o.desk.Look(t.Context(), "call 1"); !errors.Is(err, inquiries.ErrNone) {
-			t.Errorf("a program finds it: %v", err)
+		for _, key := range []string{"call 1", "\x00call 1"} {
+			if _, err := o.desk.Look(t.Context(), key); !errors.Is(err, inquiries.ErrNone) {
+				t.Errorf("a program finds it by %q: %v", key, err)
+			}
 		}
 		pressed := o.message(sent[0].Choices[1].Says)
 		for range 2 {

@@ -229,3 +229,14 @@ func TestAnOverrun(t *testing.T) {
 		}
 	}
 }
+
+// What processes did that were killed is no refusal: a take tries as often as if it were the first.
+func TestATakeTriesAgainHoweverManyTriesWereCutOffBefore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil, fail(llm.Overloaded, 529), text("at last"))
+	r.loop.Retry = llm.Retry{Max: 1, Base: time.Nanosecond, Cap: time.Nanosecond, Window: time.Hour}
+	r.turn.Tries = 5
+	if o := r.run(t, t.Context()); o.Text != "at last" {
+		t.Errorf("%+v", o)
+	}
+}

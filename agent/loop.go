@@ -157,7 +157,7 @@ type take struct {
 	prices      Prices      // as they were when the take began; nil: none is known
 	steps       int         // model calls answered and committed
 	tries       int         // attempts made of the next one
-	uncounted   int         // of them, no failures of this call and model: given up for a new message, or of another model
+	uncounted   int         // of them, no failures of this call and model: given up for a new message, of another model, or of an earlier take
 	chain       []llm.Model // that the turn began with
 	interrupted bool        // something is to join before the turn goes on
 	acted       bool        // an answer of the turn is in the history
@@ -178,7 +178,7 @@ type take struct {
 }
 
 func newRun(l *Loop, t Turn, emit func(Event)) *run {
-	r := &take{Loop: *l, turn: t, log: l.Log, prices: l.Prices, steps: t.Steps, tries: t.Tries, chain: t.models(), minOutput: minOutput, priced: true}
+	r := &take{Loop: *l, turn: t, log: l.Log, prices: l.Prices, steps: t.Steps, tries: t.Tries, uncounted: t.Tries, chain: t.models(), minOutput: minOutput, priced: true}
 	if p, ok := l.Prices.(interface{ Snapshot() Prices }); ok {
 		r.prices = p.Snapshot()
 	}

@@ -36,6 +36,9 @@ func (r *Report) checkMoney(b Evidence) {
 		} else {
 			r.Doubts++
 		}
+		if row.Labels.Provider == reserve {
+			r.Fallbacks++
+		}
 		if !row.Priced {
 			r.add(Money, "the row %s has no price", row.ID)
 		}

@@ -74,6 +74,7 @@ type Report struct {
 	Titles    int // of them asked for a title of one
 	Goals     int // that people were told are reached
 	Shown     int // messages that showed what a turn did
+	Fallbacks int // rows of the ledger of calls of the fall-back
 	Unknown   int // calls of tools of which the model was told that nobody knows whether they ran
 	Settled   int // rows of the ledger that are exact
 	Doubts    int // rows that are not

@@ -134,6 +134,28 @@ func TestAModelThatRefusesIsAskedAgainOnlyWhenThatHelps(t *testing.T) {
 	})
 }
 
+// A process is killed around the commits of calls while both models of the agent refuse some, so
+// that the other answers in place of the first, or the first is called again. Everybody is answered
+// once, and each call is on the books of who answered it. (F10)
+func TestKilledWhileAnotherModelAnswersNothingIsLostOrPaidTwice(t *testing.T) {
+	t.Parallel()
+	faulttest.SkipUnlessLong(t, "F1 kills the process, F10 is the row of a model that refuses, and TestAnotherProviderAnswersWhileOneIsDown (gateway) that of the fall-back")
+	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
+		run := faulttest.Open(t, faulttest.Options{
+			Engine: e, Shape: faulttest.Shape{Tools: 0.4, Titles: true}.Compacting(), Fallback: true,
+			Config: map[string]string{"retry": "{base: 20ms}"},
+		})
+		kills := faulttest.ScaledSize(60)
+		run.KillAt(kills, 1, 20, "agent.reserve.after", "agent.settle.before", "agent.settle.after")
+		if err := run.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 529, Probability: 0.2, Seed: 1, Match: "question"}); err != nil {
+			t.Fatal(err)
+		}
+		if report := killed(t, run, kills); report.Fallbacks < kills {
+			t.Errorf("%d rows of calls of the fall-back, and %d kills", report.Fallbacks, kills)
+		}
+	})
+}
+
 // obeyed holds the times between the requests of one question to the wait.
 func obeyed(t *testing.T, run *faulttest.Run, word string, wait time.Duration) {
 	t.Helper()

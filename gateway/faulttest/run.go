@@ -47,6 +47,9 @@ type Options struct {
 	// Lease is how long a worker that says nothing keeps its conversations; 0: the
 	// constant of that name.
 	Lease time.Duration
+	// Fallback gives the agent a second model, of another provider, which answers where the first
+	// does not.
+	Fallback bool
 	// Clock lets the row move the clock of all processes, see SetClock.
 	Clock bool
 	// Expect is a violation that must be found, in a row that takes a promise
@@ -188,6 +191,12 @@ func modelPrices(t testing.TB) map[string]model.Price {
 // limitsPace is how many times Telegram's limits hold, on both sides.
 const limitsPace = 200
 
+// window is that of the agent's models.
+func (r *Run) window() int { return cmp.Or(r.o.Shape.Window, 200_000) }
+
+// reserve is the provider of the fall-back.
+const reserve = "reserve"
+
 // writeConfig writes the configuration of process number i, which reaches Telegram and
 // the model at these addresses, and returns its path.
 func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
@@ -199,7 +208,7 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"name":      fmt.Sprintf("process-%d", i),
 		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true%s}, while_busy: queue, activity: %s, pace: %d%s}}}", Token, tg, r.Workload.approvers(), r.Workload.activity(), limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
-		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn]}}", cmp.Or(r.o.Shape.Window, 200_000)),
+		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn]}}", r.window()),
 		"titles":    r.Workload.titles(),
 		"goals":     r.Workload.goals(),
 		"context":   r.Workload.context(),
@@ -213,6 +222,11 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"ops":     `{listen: "127.0.0.1:0"}`,
 		// At this level it is told which messages were not changed, see unasked.
 		"log": "{format: json, level: debug}",
+	}
+	if r.o.Fallback {
+		all["providers"] = fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%[1]s, prices: demo}, %[2]s: {kind: anthropic, base_url: http://%[1]s, prices: demo, models: [{name: demo, window: %[3]d, max_tokens: 1000}]}}", llm, reserve, r.window())
+		all["agents"] = strings.Replace(all["agents"], "model: sim/demo,", "model: sim/demo, fallbacks: ["+reserve+"/demo],", 1)
+		all["circuit"] = "{failures: -1, patience: 1ms}" // one refusal is enough, and the last model is asked until it answers
 	}
 	if r.o.Webhook {
 		listen := r.hooks

@@ -16,7 +16,7 @@ type log struct {
 	heard     int           // of those, by the worker that lives
 	wake      chan struct{} // closed and made anew when there is more
 	listeners map[int]listener
-	next      int
+	listening int // how often somebody began to
 	dead      []broker.DeadLetter
 	published []broker.Envelope
 }
@@ -68,16 +68,36 @@ func (l *log) isCaughtUp() bool {
 	return l.heard == len(l.envelopes)
 }
 
-// NextAtLeast implements worker.Log.
-func (l *log) NextAtLeast(_ context.Context, token string, after, _ uint64) (broker.Envelope, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.envelopes {
-		if e.Token == token && e.Seq > after {
-			return e, nil
+// NextAtLeast implements worker.Log. It waits for the message that is expected: the mailbox is
+// made with the first one to come, which is fed when its worker lives.
+func (l *log) NextAtLeast(ctx context.Context, token string, after, expect uint64) (broker.Envelope, error) {
+	for {
+		e, last, wake := l.next(token, after)
+		if e != nil {
+			return *e, nil
+		}
+		if last >= expect {
+			return broker.Envelope{}, broker.ErrNone
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return broker.Envelope{}, context.Cause(ctx)
 		}
 	}
-	return broker.Envelope{}, broker.ErrNone
+}
+
+// next returns the first envelope of a mailbox behind a place, or nil, and the place of the last
+// one that was fed; and what is closed when there is more.
+func (l *log) next(token string, after uint64) (e *broker.Envelope, last uint64, wake <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.envelopes {
+		if last = max(last, l.envelopes[i].Seq); e == nil && l.envelopes[i].Token == token && l.envelopes[i].Seq > after {
+			e = &l.envelopes[i]
+		}
+	}
+	return e, last, l.wake
 }
 
 // Publish implements worker.Log. What goes to another conversation is only
@@ -116,8 +136,8 @@ func (l *log) Signal(_ context.Context, s broker.Signal) error {
 // Signals implements worker.Log and delivery.Log.
 func (l *log) Signals(ctx context.Context, topic string, h func(broker.Signal)) error {
 	l.mu.Lock()
-	id := l.next
-	l.next++
+	id := l.listening
+	l.listening++
 	l.listeners[id] = listener{topic, h}
 	l.mu.Unlock()
 	<-ctx.Done()

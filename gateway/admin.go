@@ -37,7 +37,7 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		},
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
-		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Counts: g.raiseCounts, Limits: g.presentLimits, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		Why:       g.fateSource(opened).Find,
 		StoreSize: opened.size, PricesOf: g.pricesOf, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
 		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, Jobs: g.listJobs, RunJob: g.runJob, Context: g.measureSession,

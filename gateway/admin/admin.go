@@ -22,6 +22,7 @@ import (
 	"parley/broker"
 	"parley/costs"
 	"parley/gateway/approvals"
+	"parley/gateway/budgets"
 	"parley/gateway/fates"
 	"parley/gateway/inquiries"
 	"parley/gateway/listeners"
@@ -65,7 +66,10 @@ type Options struct {
 	// Inquiries asks people what programs want to know.
 	Inquiries *inquiries.Desk
 	// Raised returns by how much a budget is higher at a time; nil: none ever is.
-	Raised   func(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, error)
+	Raised func(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, error)
+	// Counts reports whether a raise that holds counts at present; nil: each does.
+	Counts   func(ctx context.Context, r approvals.Request) (bool, error)
+	Limits   func() budgets.Limits // as configured at present
 	People   *people.Book
 	Accounts func() map[string]Account // as configured at present, by channel instance
 	// Ready reports whether the gateway takes part in the work, and what each

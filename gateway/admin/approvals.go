@@ -175,6 +175,9 @@ func (s *Server) decide(r *http.Request, yes bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.IsByOperator() {
+		return nil, newError(Refused, "nobody asked for that: it is a budget that you raised, and parley budget revoke %s takes it back", a.ID)
+	}
 	m, err := s.o.Store.Mailbox(ctx, a.Token)
 	if err != nil {
 		return nil, err

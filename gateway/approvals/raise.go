@@ -19,6 +19,38 @@ type Raise struct {
 	Amount costs.Amount  `json:"amount"`
 	For    time.Duration `json:"for"`
 	Until  time.Time     `json:"until,omitzero"` // zero: it does not hold
+	// Revoked is when the operator took it back, which is its Until then; zero: nobody did.
+	Revoked time.Time `json:"revoked,omitzero"`
+}
+
+// Bounds of what an operator raises a budget by without having been asked.
+const (
+	ShortestRaise = time.Minute
+	LongestRaise  = 31 * 24 * time.Hour
+)
+
+// operators stands in the place of a mailbox's token where no conversation asked.
+const operators = "operator"
+
+// RaiseByOperator returns the record by which the operator raises the budget of a scope from now on,
+// without anybody having asked: by amount, for d or until the scope's day or month ends.
+func RaiseByOperator(s sessions.Scope, name string, amount costs.Amount, d time.Duration, now time.Time) Request {
+	r := New(now, d)
+	r.Token, r.Raise = operators, NewRaise(s, name, amount, d)
+	r = r.Decide(Person{Operator: true}, true, "", now)
+	r.Expires = r.Raise.Until
+	return r
+}
+
+// IsByOperator reports whether r is of RaiseByOperator: no conversation waits for it.
+func (r Request) IsByOperator() bool { return r.Token == operators }
+
+// Revoke returns r with its raise taken back; what it has permitted to spend is spent.
+func (r Request) Revoke(now time.Time) Request {
+	raise := *r.Raise
+	raise.Until, raise.Revoked = now.UTC(), now.UTC()
+	r.Raise = &raise
+	return r
 }
 
 // NewRaise returns what may be asked for: amount more for a scope, for so long.
@@ -57,11 +89,12 @@ func Raises(ctx context.Context, s Reader, at time.Time) (holding []Request, err
 	return holding, err
 }
 
-// More returns by how much raises, which hold, make a scope's budget higher: those of the operator,
-// and of people who may still decide, as entitled says.
-func More(raises []Request, s sessions.Scope, entitled func(Request) (bool, error)) (sum costs.Amount, err error) {
+// More returns by how much raises, which hold, make a scope's budget higher: those that the operator
+// made unasked; and, where raises are offered, those that a conversation asked for, if the operator
+// permitted them or somebody who may still decide, as entitled says.
+func More(raises []Request, s sessions.Scope, offered bool, entitled func(Request) (bool, error)) (sum costs.Amount, err error) {
 	for _, r := range raises {
-		if !r.Raise.IsOf(s) {
+		if !r.Raise.IsOf(s) || !offered && !r.IsByOperator() {
 			continue
 		}
 		counts := r.By.Operator

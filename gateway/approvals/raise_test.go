@@ -44,3 +44,27 @@ func TestRaiseHolds(t *testing.T) {
 		}
 	}
 }
+
+// What the operator raises unasked holds as any raise does, counts where no raise is offered, and ends
+// when it is taken back.
+func TestRaiseByOperator(t *testing.T) {
+	t.Parallel()
+	lateInMay := time.Date(2026, 5, 31, 23, 30, 0, 0, time.UTC)
+	day := sessions.Scope{Kind: "global", Window: costs.Day}
+	r := approvals.RaiseByOperator(day, "global_per_day", costs.USD, 48*time.Hour, lateInMay)
+	if end := lateInMay.Add(30 * time.Minute); !r.Raise.Until.Equal(end) || !r.Expires.Equal(end) || !r.Holds(lateInMay) || r.Holds(end) {
+		t.Errorf("it holds until %s and is kept from %s on", r.Raise.Until, r.Expires)
+	}
+	asked := approvals.New(lateInMay, time.Hour)
+	asked.Raise = approvals.NewRaise(day, "global_per_day", 2*costs.USD, time.Hour)
+	permitted := asked.Decide(approvals.Person{Operator: true}, true, "t", lateInMay)
+	for offered, want := range map[bool]costs.Amount{true: 3 * costs.USD, false: costs.USD} {
+		if got, err := approvals.More([]approvals.Request{r, permitted}, day, offered, nil); got != want || err != nil {
+			t.Errorf("offered %v: %s more, %v", offered, got, err)
+		}
+	}
+	back := r.Revoke(lateInMay.Add(time.Minute))
+	if back.Holds(lateInMay.Add(time.Minute)) || !r.Holds(lateInMay.Add(time.Minute)) || back.Raise.Revoked.IsZero() {
+		t.Errorf("taken back it is %+v", back.Raise)
+	}
+}

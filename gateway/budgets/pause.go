@@ -37,14 +37,20 @@ func (c PauseConfig) defaults() PauseConfig {
 }
 
 // raisable are the budgets that can be raised, by their keys.
-func raisable() map[string]sessions.Scope {
-	return map[string]sessions.Scope{
-		"session":          {Kind: Session, Window: costs.Always},
-		"person_per_day":   {Kind: Person},
-		"group_per_day":    {Kind: Group},
-		ChannelKey:         {Kind: Channel},
-		"global_per_day":   {Kind: Global},
-		"global_per_month": {Kind: Global, Window: costs.Month},
+func raisable() [6]struct {
+	key   string
+	scope sessions.Scope
+} {
+	return [...]struct {
+		key   string
+		scope sessions.Scope
+	}{
+		{ChannelKey, sessions.Scope{Kind: Channel}},
+		{"global_per_day", sessions.Scope{Kind: Global}},
+		{"global_per_month", sessions.Scope{Kind: Global, Window: costs.Month}},
+		{"group_per_day", sessions.Scope{Kind: Group}},
+		{"person_per_day", sessions.Scope{Kind: Person}},
+		{"session", sessions.Scope{Kind: Session, Window: costs.Always}},
 	}
 }
 
@@ -54,17 +60,15 @@ func (c Config) pause(ps *problems.List) Pause {
 	if p.For < time.Minute || p.For > 24*time.Hour {
 		ps.Add("pause.raise_for", "%s is not 1m to 24h", p.For)
 	}
-	known := raisable()
 	for _, key := range slices.Sorted(maps.Keys(c.Pause.RaiseBy)) {
 		path := "pause.raise_by." + key
 		text := c.Pause.RaiseBy[key]
 		amount, err := Parse(text)
-		_, ok := known[key]
 		switch {
 		case key == "turn" || key == "max_turn_cost":
 			ps.Add(path, "the budget of one message is not raised: whoever writes again goes on with a new one")
-		case !ok:
-			ps.Add(path, "no such budget: there are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case !slices.Contains(RaisableKeys(), key):
+			ps.Add(path, "no such budget: there are %s", strings.Join(RaisableKeys(), ", "))
 		case err != nil || amount == 0:
 			ps.Add(path, "%q is not by how many dollars it is raised, such as 5 or 0.25", text)
 		case c.isOff(key):
@@ -102,12 +106,20 @@ func (p Pause) Amount(kind string, w costs.Window) costs.Amount { return p.By[Ke
 
 // KeyOf returns by which key the budget of a scope is configured; "": it cannot be raised.
 func KeyOf(kind string, w costs.Window) string {
-	for key, s := range raisable() {
-		if s.Kind == kind && s.Window == w {
-			return key
+	for _, r := range raisable() {
+		if r.scope.Kind == kind && r.scope.Window == w {
+			return r.key
 		}
 	}
 	return ""
+}
+
+// RaisableKeys returns the keys of the budgets that can be raised, in their order.
+func RaisableKeys() (keys []string) {
+	for _, r := range raisable() {
+		keys = append(keys, r.key)
+	}
+	return keys
 }
 
 // ScopeOf returns the scope of a root turn that has refused, without a limit; false: it is none that

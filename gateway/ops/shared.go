@@ -94,7 +94,7 @@ func NewShared(m *Metrics, s LabelSets) *Shared {
 			deadLimit:    desc("dead_letters_limit_bytes", "Room for dead letters; aggregate with max."),
 			deadDropped:  desc("dead_letters_dropped_total", "Dead letters of unreadable events that gave way to others."),
 			signalDrops:  desc("signals_dropped_total", "Signals dropped because their listener was slow; what they showed is not seen."),
-			limit:        desc("budget_limit_usd", "Budget as configured, with what approvers have raised it by (absent when none).", "scope", "name", "window"),
+			limit:        desc("budget_limit_usd", "Budget as configured, with what it is raised by (absent when none).", "scope", "name", "window"),
 			spent:        desc("budget_spent_usd", "Spend in the window, from the ledger; aggregate with max.", "scope", "name", "window"),
 			dependency:   desc("dependency_up", "Last check succeeded.", "dependency"),
 

@@ -76,11 +76,11 @@ func isEnough(e *costs.BudgetError, amount costs.Amount) bool {
 	return err == nil && wrong == nil && need <= limit
 }
 
-// raise adds to the limits of scopes what approvers have raised them by at that time: as long as
-// the operator lets them, and they may still decide.
+// raise adds to the limits of scopes what they are raised by at that time: by the operator; and by
+// approvers, as long as the operator lets them and they may still decide.
 func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Time) ([]sessions.Scope, error) {
 	a, pause := j.a, j.a.settings.Limits.Pause
-	if !pause.Offers() {
+	if !slices.ContainsFunc(scopes, isRaisable) {
 		return scopes, nil
 	}
 	raises, err := approvals.Raises(ctx, a.w.Store, at)
@@ -88,10 +88,11 @@ func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Ti
 		return nil, err
 	}
 	for i, s := range scopes {
-		if s.Limit == 0 || pause.Amount(s.Kind, s.Window) == 0 {
+		if !isRaisable(s) {
 			continue
 		}
-		more, err := approvals.More(raises, s, func(r approvals.Request) (bool, error) { return a.approves(ctx, r.Channel, senderOf(r.By)) })
+		offered := pause.Amount(s.Kind, s.Window) > 0
+		more, err := approvals.More(raises, s, offered, func(r approvals.Request) (bool, error) { return a.approves(ctx, r.Channel, senderOf(r.By)) })
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it says what was added up, or looked up
 		}
@@ -101,6 +102,9 @@ func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Ti
 	}
 	return scopes, nil
 }
+
+// isRaisable reports whether a scope has a limit that can be raised.
+func isRaisable(s sessions.Scope) bool { return s.Limit > 0 && budgets.KeyOf(s.Kind, s.Window) != "" }
 
 // leaveBudget ends the request for a higher budget that was refused, in one commit with what is
 // said of it: no turn follows.

@@ -444,3 +444,38 @@ func values(m map[string]int) (all []int) {
 	}
 	return all
 }
+
+// The operator raises a budget where nobody is offered that: the next call is made, whatever process
+// and configuration, and when the raise is taken back there is none.
+func TestTheOperatorRaisesABudget(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		limits := limitsOf("person_per_day", 1, 1)
+		limits.Pause = budgets.Pause{}
+		r.start("w", pausing(t, r, limits))
+		r.say(1, "one")
+		r.say(1, "two")
+		r.await("a refusal", func() bool { return len(r.answers(1)) == 2 })
+		r.idle()
+		at := r.message(1, "x").Address
+		raise, err := approvals.RaiseByOperator(limits.PersonScope(at, "1"), "person_per_day", 5*aCent, time.Hour, time.Now()).Write(t.Context(), r.store, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.say(1, "three")
+		r.await("an answer", func() bool { return len(r.answers(1)) == 3 })
+		r.idle()
+		if _, err := raise.Revoke(time.Now()).Write(t.Context(), r.store, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		r.say(1, "four")
+		r.await("a refusal", func() bool { return len(r.answers(1)) == 4 })
+		got := r.answers(1)
+		if got[0] != "re: one" || !strings.Contains(got[1], "the person budget is used up") || got[2] != "re: three" || !strings.Contains(got[3], "the person budget is used up") {
+			t.Errorf("told %q", got)
+		}
+		if settled, held := r.spent(); settled != 2*aCent || held != 0 {
+			t.Errorf("%s are spent, %s held", settled, held)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway/admin"
+	"parley/gateway/budgets"
+)
+
+func budgetCommand(p program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "budget",
+		Short: "Look at what may be spent and is, and raise a budget for a while",
+		Long: `budget shows every budget with what is spent of it, and raises one for a while: at
+once, without a restart, and without writing the configuration. A raise ends by itself.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(listBudgetsCommand(p), raiseBudgetCommand(p), revokeRaiseCommand(p))
+	return c
+}
+
+func listBudgetsCommand(p program) *cobra.Command {
+	var all bool
+	c := adminCommand(p, &cobra.Command{
+		Use:   "ls",
+		Short: "List all budgets, what is spent of them, and what they are raised by",
+		Long: `ls lists the budgets of the configuration: of everybody, of each account, and what one
+message, conversation, person and group may spend, followed by who has spent of it today.
+SHARE is what is spent and held of the limit. A limit includes what it is raised by.`,
+	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+		page, err := ask.Budgets(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		raises := page.Raises[:0:0]
+		for _, r := range page.Raises {
+			if all || r.State == admin.RaiseHolds || r.State == admin.RaiseVoid {
+				raises = append(raises, r)
+			}
+		}
+		page.Raises = append([]admin.RaisedBudget{}, raises...)
+		if o.json {
+			return o.printJSON(page)
+		}
+		return printBudgets(o.out, page)
+	})
+	c.Flags().BoolVar(&all, "all", false, "with the raises of the last seven days that are over")
+	return c
+}
+
+func printBudgets(w io.Writer, page admin.BudgetPage) error {
+	t := newTable("BUDGET", "OF", ">LIMIT", ">SPENT", ">HELD", ">SHARE", "PERIOD", "CHANNEL")
+	for _, b := range page.Budgets {
+		limit, spent, held, share := "none", b.Settled.String(), b.Held.String(), ""
+		if b.Limit > 0 {
+			limit = b.Limit.String()
+			share = strconv.FormatFloat(100*b.Share, 'f', 1, 64) + " %"
+		}
+		of := sanitize(b.Of)
+		if b.Each {
+			spent, held, share = "", "", ""
+			if b.More > 0 {
+				of += fmt.Sprintf(" (and %d more than are listed)", b.More)
+			}
+		}
+		if b.Raised > 0 {
+			limit += " (" + b.Raised.String() + " raised)"
+		}
+		t.add(b.Budget, of, limit, spent, held, share, b.Period, sanitize(b.Channel))
+	}
+	if err := t.print(w); err != nil || len(page.Raises) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err //nolint:wrapcheck // the caller says what failed
+	}
+	t = newTable("RAISE", "BUDGET", "OF", ">AMOUNT", "STATE", "BY", "ASKED BY", "SINCE", "UNTIL")
+	for _, r := range page.Raises {
+		t.add(sanitize(r.ID), sanitize(r.Budget), sanitize(r.Of), r.Amount.String(), string(r.State), sanitize(r.By), sanitize(r.Asked), formatTime(r.Since), formatTime(r.Until))
+	}
+	return t.print(w)
+}
+
+func raiseBudgetCommand(p program) *cobra.Command {
+	var q admin.RaiseQuery
+	var lasts string
+	keys := budgets.RaisableKeys()
+	c := adminCommand(p, &cobra.Command{
+		Use:   "raise BUDGET AMOUNT",
+		Short: "Raise a budget by some dollars, for a while",
+		Long: `raise raises a budget from the next model call on: ` + strings.Join(keys, ", ") + `.
+It ends after --for, and with the budget's day or month (UTC). A budget of one account, person,
+group or conversation needs to know which.
+
+    parley budget raise global_per_day 20 --for 3h
+    parley budget raise person_per_day 5 --channel main --person 1001
+    parley budget raise session 10 --session 01M7ZZZ2`,
+		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return keys, cobra.ShellCompDirectiveNoFileComp
+		},
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) (err error) {
+		q.Budget = args[0]
+		if err := q.Amount.UnmarshalText([]byte(args[1])); err != nil {
+			return newUsageError("%q is not by how many dollars a budget is raised, such as 5 or 0.25", args[1])
+		}
+		if q.For, err = parseSpan("--for", lasts); err != nil {
+			return err
+		}
+		r, err := ask.Raise(ctx, q)
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(r)
+		}
+		_, err = fmt.Fprintf(o.out, "raised %s of %s by %s, until %s; parley budget revoke %s takes it back\n",
+			sanitize(r.Budget), sanitize(r.Of), r.Amount, formatTime(r.Until), sanitize(r.ID))
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+	f := c.Flags()
+	f.StringVar(&lasts, "for", "1h", "how long: 30m, 3h or 2d; at least 1m, at most 31d")
+	f.StringVar(&q.Channel, "channel", "", "the account, or that of the person or group")
+	f.StringVar(&q.Person, "person", "", "whose budget: the network's id of them, as in parley budget ls")
+	f.StringVar(&q.Group, "group", "", "which group's budget: the network's id of it")
+	f.StringVar(&q.Session, "session", "", "which conversation's budget: a session's id, or its beginning")
+	return c
+}
+
+// parseSpan reads how long something lasts: a duration, or days.
+func parseSpan(flag, text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 36500 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, newUsageError("%s %q is no duration as 30m, 3h or 2d", flag, text)
+}
+
+func revokeRaiseCommand(p program) *cobra.Command {
+	return adminCommand(p, &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Take a raise back, also one that somebody permitted in chat",
+		Long:  "revoke ends a raise at once. What was spent of it is spent. It takes the id that parley budget ls shows, or as much of its beginning as no other has.",
+		Args:  cobra.ExactArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+				page, err := ask.Budgets(ctx)
+				for _, r := range page.Raises {
+					if r.State == admin.RaiseHolds || r.State == admin.RaiseVoid {
+						ids = append(ids, r.ID)
+					}
+				}
+				return ids, err //nolint:wrapcheck // it names what was asked
+			})
+		},
+	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		r, err := ask.Revoke(ctx, args[0])
+		if err != nil {
+			return err //nolint:wrapcheck // it names what was asked
+		}
+		if o.json {
+			return o.printJSON(r)
+		}
+		_, err = fmt.Fprintf(o.out, "taken back: %s of %s is lower by %s again\n", sanitize(r.Budget), sanitize(r.Of), r.Amount)
+		return err //nolint:wrapcheck // the caller says what failed
+	})
+}

@@ -127,7 +127,7 @@ func (x *Exchange) RequestID() string {
 // which must be a stream: anything else is an error for [Exchange.Fault]. The stream is then read
 // with Events. The pieces may be read even after the exchange has ended: nobody changes them.
 func (x *Exchange) Post(url string, header http.Header, pieces ...[]byte) error {
-	if err := x.send(url, header, pieces...); err != nil {
+	if err := x.send(http.MethodPost, url, header, pieces...); err != nil {
 		return err
 	}
 	if x.status == http.StatusOK && mayBeEventStream(x.header) {
@@ -146,9 +146,22 @@ const maxWhole = 4 << 20
 // Fetch sends body, which header says the type of, and returns the answer, which must
 // come whole and with status 200: anything else is an error for [Exchange.Fault].
 func (x *Exchange) Fetch(url string, header http.Header, body []byte) ([]byte, error) {
-	if err := x.send(url, header, body); err != nil {
+	if err := x.send(http.MethodPost, url, header, body); err != nil {
 		return nil, err
 	}
+	return x.whole()
+}
+
+// get is Fetch without a body.
+func (x *Exchange) get(url string, header http.Header) ([]byte, error) {
+	if err := x.send(http.MethodGet, url, header); err != nil {
+		return nil, err
+	}
+	return x.whole()
+}
+
+// whole reads the answer to its end.
+func (x *Exchange) whole() ([]byte, error) {
 	if x.status != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(x.body, maxErrorBody)) // what came of it says enough
 		return nil, &refusal{status: x.status, body: text}
@@ -161,12 +174,12 @@ func (x *Exchange) Fetch(url string, header http.Header, body []byte) ([]byte, e
 }
 
 // send makes the request and takes the head of the answer.
-func (x *Exchange) send(url string, header http.Header, pieces ...[]byte) error {
+func (x *Exchange) send(method, url string, header http.Header, pieces ...[]byte) error {
 	if x.sent {
 		return errors.New("model request sent before")
 	}
 	x.sent = true
-	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, url, bodyOf(pieces))
+	req, err := http.NewRequestWithContext(x.ctx, method, url, bodyOf(pieces))
 	if err != nil {
 		return err
 	}

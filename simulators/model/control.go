@@ -70,6 +70,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, OpenAI) })
 	mux.HandleFunc("/v1/responses", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, OpenAIResponses) })
 	mux.HandleFunc("/v1/audio/transcriptions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, OpenAITranscriptions) })
+	mux.HandleFunc("GET /v1/models", s.serveModels)
+	mux.HandleFunc("GET /v1/models/{id}", s.serveModels)
 
 	mux.HandleFunc("GET /sim/bill", func(w http.ResponseWriter, _ *http.Request) { stage.Answer(w, s.Bill(), nil) })
 	mux.HandleFunc("POST /sim/faults", s.serveFaults)

@@ -23,6 +23,9 @@ type Options struct {
 
 	// Keys that are accepted; empty: no key is asked for.
 	Keys []string
+	// Models are those that the lists name; empty: the list names demo, and each is found that is
+	// asked for.
+	Models []string
 	// Prices by model, for the bill.
 	Prices map[string]Price
 

@@ -114,6 +114,14 @@ func (conn *connection) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := judge(info); err != nil {
+		return err
+	}
+	return conn.inspectSync(ctx)
+}
+
+// judge refuses a server that says of itself what a store cannot stand.
+func judge(info map[string]string) error {
 	major, _, _ := strings.Cut(info["redis_version"], ".")
 	version, err := strconv.Atoi(major)
 	switch {
@@ -130,7 +138,7 @@ func (conn *connection) inspect(ctx context.Context) error {
 	case info["aof_enabled"] == "0":
 		return unusable("it does not write down what it is told (appendonly no), so a restart loses everything since the last snapshot; set: appendonly yes")
 	}
-	return conn.inspectSync(ctx)
+	return nil
 }
 
 // loadPoll is how often a server is asked whether it has read its files.

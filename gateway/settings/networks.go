@@ -11,6 +11,7 @@ import (
 	"parley/channels/slack"
 	"parley/channels/telegram"
 	"parley/costs"
+	"parley/findings"
 	"parley/gateway/budgets"
 	"parley/sessionkeys"
 )
@@ -33,11 +34,11 @@ func (c ChannelsConfig) Networks() []Network { return append(networks(), c.Furth
 // field of ChannelsConfig, and a file with the type of that field.
 func networks() []Network {
 	return []Network{
-		Describe(Network{Name: telegram.Network, MarksBots: true, Render: new(telegram.Channel).Render},
+		Describe(Network{Name: telegram.Network, MarksBots: true, Render: new(telegram.Channel).Render, Kinds: telegram.Kinds},
 			func(c *ChannelsConfig) *map[string]TelegramConfig { return &c.Telegram }),
-		Describe(Network{Name: slack.Network, MarksBots: true, CommandSign: slack.CommandSign, Render: new(slack.Channel).Render},
+		Describe(Network{Name: slack.Network, MarksBots: true, CommandSign: slack.CommandSign, Render: new(slack.Channel).Render, Kinds: slack.Kinds},
 			func(c *ChannelsConfig) *map[string]SlackConfig { return &c.Slack }),
-		Describe(Network{Name: signal.Network, Render: new(signal.Channel).Render, Disk: Config.signalJournals},
+		Describe(Network{Name: signal.Network, Render: new(signal.Channel).Render, Kinds: signal.Kinds, Disk: Config.signalJournals},
 			func(c *ChannelsConfig) *map[string]SignalConfig { return &c.Signal }),
 	}
 }
@@ -50,6 +51,8 @@ type Network struct {
 	// CommandSign is what people type before a command; empty: a slash.
 	CommandSign string
 	Render      func(markdown string) []channels.Body
+	// Kinds are what its accounts may be found to have when somebody examines them; may be nil.
+	Kinds func() []findings.Kind
 	// Disk returns the folder on whose disk a process needs room because of the network, or
 	// nil; may be nil.
 	Disk func(c Config) *Disk
@@ -58,6 +61,16 @@ type Network struct {
 	// setDefaults fills in what they leave out. Both are set by Describe.
 	accounts    func(c Config) []Account
 	setDefaults func(c *ChannelsConfig)
+}
+
+// FindingKinds returns what accounts may be found to have, network by network.
+func (c ChannelsConfig) FindingKinds() (all []findings.Kind) {
+	for _, n := range c.Networks() {
+		if n.Kinds != nil {
+			all = append(all, n.Kinds()...)
+		}
+	}
+	return all
 }
 
 // Disk is a folder on whose disk a process needs room, if the folder is there.

@@ -87,6 +87,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, name string) {
 		}
 		c.begin(m)
 		c.applyFault()
+		// Slack: "the HTTP response headers X-OAuth-Scopes lists the scopes your token has".
+		w.Header().Set("X-OAuth-Scopes", strings.Join(c.app.Scopes, ","))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return okResult(m.run(c))

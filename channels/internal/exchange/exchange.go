@@ -38,6 +38,7 @@ type Exchange struct {
 	Whole    bool
 	TooLarge bool
 	Retry    string // the Retry-After header
+	Header   http.Header
 	Err      error
 }
 
@@ -163,7 +164,7 @@ func (p *Poster) Answer(req *http.Request, x *Exchange) (*http.Response, error) 
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	x.Status, x.Retry = resp.StatusCode, resp.Header.Get("Retry-After")
+	x.Status, x.Retry, x.Header = resp.StatusCode, resp.Header.Get("Retry-After"), resp.Header
 	body, err := io.ReadAll(io.LimitReader(resp.Body, p.Most+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", p.CleanError(err))

@@ -42,11 +42,12 @@ func (k Kind) At(subject, format string, a ...any) Finding {
 func Worst(all []Finding) Severity {
 	worst := Fine
 	for _, f := range all {
-		switch {
-		case f.Severity == Problem:
+		switch f.Severity {
+		case Problem:
 			return Problem
-		case f.Severity == Warning:
+		case Warning:
 			worst = Warning
+		case Fine:
 		}
 	}
 	return worst

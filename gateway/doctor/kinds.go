@@ -7,7 +7,7 @@ var (
 	stateFolder = fine("state.folder", "The state folder is this user's, and no other user may read it.")
 	stateNew    = fine("state.new", "There is no state folder yet: parley run makes it.")
 	stateOwner  = problem("state.owner", "The state folder belongs to another user. Nothing else was examined: what this user sees of it would say nothing of the gateway, and files that it makes there would stop the gateway.",
-		"Run parley doctor as the user that runs the gateway: sudo -u parley parley doctor.")
+		"Run it as the user that runs the gateway, with sudo -u or in its container.")
 	stateShared = warning("state.shared", "Other users may look into the state folder, or make files there. What parley makes in it is its own user's alone, but its names tell which conversations there are.",
 		"Take the right away: chmod 0700 on the folder. Where a volume in a container is like that, nobody else is there.")
 	stateBroken = problem("state.unreadable", "The state folder cannot be looked at, or is no folder.", "Look at state_dir and at the folders above it.")

@@ -223,6 +223,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if g.servers, err = g.openServers(ctx, opened); err != nil {
 		return err
 	}
+	g.passed = g.newBook(opened)
 	if err := g.equip(g.present()); err != nil {
 		return err
 	}
@@ -248,7 +249,6 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err := g.registerExports(opened, w, checks); err != nil {
 		return err
 	}
-	g.passed = g.newBook(opened)
 	in := &intake.Intake{
 		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},

@@ -74,7 +74,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 		contains(t, ask(t, d, k, name), "Nothing was said here yet")
 	}
 	contains(t, ask(t, d, k, "help"), "/new", "/stop", "/status", "/cost")
-	contains(t, ask(t, d, k, "nonsense"), "I do not know the command /nonsense: there are /new, /sessions, /resume, /title, /compact, /model, /provider, /plan, /approvals, /approve, /deny, /answer, /pair, /access, /schedules, /goal, /done, /stop, /status, /cost, /agents and /help.")
+	contains(t, ask(t, d, k, "nonsense"), "I do not know the command /nonsense: there are /new, /sessions, /resume, /title, /compact, /model, /provider, /plan, /approvals, /approve, /deny, /answer, /pair, /access, /schedules, /goal, /done, /stop, /status, /cost, /why, /agents and /help.")
 
 	me := sessions.Worker{Name: "w", Nonce: "n"}
 	if err := s.Heartbeat(ctx, me, now.Add(time.Hour)); err != nil {
@@ -180,8 +180,8 @@ func TestAnUnknownCommandIsAnsweredByTheOneThatWasPerhapsMeant(t *testing.T) {
 	d, _, k := desk(t)
 	for name, want := range map[string]string{
 		"stats": "I do not know the command !stats: did you mean !status?", "new-chat": "I do not know the command !new-chat: did you mean !new?",
-		"tmp":                     "I do not know the command !tmp: there are !new, !sessions, !resume, !title, !compact, !model, !provider, !plan, !approvals, !approve, !deny, !answer, !pair, !access, !schedules, !goal, !done, !stop, !status, !cost, !agents and !help.",
-		strings.Repeat("long", 9): "I do not know that command: there are !new, !sessions, !resume, !title, !compact, !model, !provider, !plan, !approvals, !approve, !deny, !answer, !pair, !access, !schedules, !goal, !done, !stop, !status, !cost, !agents and !help.",
+		"tmp":                     "I do not know the command !tmp: there are !new, !sessions, !resume, !title, !compact, !model, !provider, !plan, !approvals, !approve, !deny, !answer, !pair, !access, !schedules, !goal, !done, !stop, !status, !cost, !why, !agents and !help.",
+		strings.Repeat("long", 9): "I do not know that command: there are !new, !sessions, !resume, !title, !compact, !model, !provider, !plan, !approvals, !approve, !deny, !answer, !pair, !access, !schedules, !goal, !done, !stop, !status, !cost, !why, !agents and !help.",
 	} {
 		by := asker(k)
 		by.Sign = "!"

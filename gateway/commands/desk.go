@@ -1,5 +1,5 @@
 // Package commands is what is answered without a model to what people type in chat:
-// /status, /cost, /agents, /goal, /sessions, /approvals, /pair, /access, /schedules, /help, and what
+// /status, /cost, /why, /agents, /goal, /sessions, /approvals, /pair, /access, /schedules, /help, and what
 // there is to choose with /model and /provider.
 package commands
 
@@ -62,6 +62,8 @@ type Handler struct {
 	Errands *errands.Desk
 	// Limits are told to who asks what something has cost.
 	Limits budgets.Limits
+	// Fates are looked up for who asks what became of a message of theirs; nil: nothing is known.
+	Fates Fates
 	// Raised returns by how much a scope's budget is higher at a time; nil: none ever is.
 	Raised func(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, error)
 }
@@ -95,6 +97,8 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 		return d.answerCost(ctx, by)
 	case "agents":
 		return d.answerAgents(ctx, by.Token)
+	case "why":
+		return d.answerWhy(ctx, by)
 	case "goal":
 		return d.answerGoal(ctx, by.Token, sign)
 	case "approvals":

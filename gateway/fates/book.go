@@ -208,6 +208,11 @@ func (g *page) encode() []byte {
 // Find returns the messages that fit q and were passed over, by this process or another on the same
 // store, oldest first.
 func (b *Book) Find(ctx context.Context, q Query) ([]Passed, error) {
+	return b.find(ctx, func(p Passed) bool { return q.fits(p.Channel, p.Chat, p.Message, p.Event) })
+}
+
+// find returns those that fit, as Find does.
+func (b *Book) find(ctx context.Context, fits func(Passed) bool) ([]Passed, error) {
 	pages := map[string][]Passed{}
 	var failed error
 	err := b.Store.Records(ctx, Kind, "", b.Now(), func(r sessions.Record) bool {
@@ -226,7 +231,7 @@ func (b *Book) Find(ctx context.Context, q Query) ([]Passed, error) {
 	var found []Passed
 	for _, kept := range pages {
 		for _, p := range kept {
-			if q.fits(p.Channel, p.Chat, p.Message, p.Event) && b.Now().Sub(p.At) < keptFor {
+			if fits(p) && b.Now().Sub(p.At) < keptFor {
 				found = append(found, p)
 			}
 		}

@@ -82,6 +82,7 @@ type Reader interface {
 // Log is the part of the message log that is read.
 type Log interface {
 	Envelopes(ctx context.Context, since time.Time, yield func(broker.Envelope) bool) error
+	Next(ctx context.Context, token string, after uint64) (broker.Envelope, error)
 	DeadLetters(ctx context.Context, after uint64, limit int) ([]broker.DeadLetter, error)
 }
 
@@ -115,14 +116,7 @@ func (s *Source) Find(ctx context.Context, q Query) ([]Fate, error) {
 	}
 	var all []Fate
 	for _, p := range passed {
-		f := Fate{
-			Message: p.Message, Event: p.Event, Channel: p.Channel, Chat: p.Chat, Sender: p.Sender, Name: p.Name,
-			ReceivedAt: p.At, Verdict: PassedOver, Reason: p.Reason, Why: p.Why,
-		}
-		if p.Reason == outcomes.Answered {
-			f.Verdict, f.Reason = AtOnce, ""
-		}
-		all = append(all, f)
+		all = append(all, fateOf(p))
 	}
 	for _, find := range []func(context.Context, Query) ([]Fate, error){s.findQueued, s.findLetters} {
 		more, err := find(ctx, q)
@@ -133,6 +127,18 @@ func (s *Source) Find(ctx context.Context, q Query) ([]Fate, error) {
 	}
 	slices.SortStableFunc(all, func(a, b Fate) int { return a.ReceivedAt.Compare(b.ReceivedAt) })
 	return all[:min(len(all), MostFates)], nil
+}
+
+// fateOf returns what became of a message of which no turn was made.
+func fateOf(p Passed) Fate {
+	f := Fate{
+		Message: p.Message, Event: p.Event, Channel: p.Channel, Chat: p.Chat, Sender: p.Sender, Name: p.Name,
+		ReceivedAt: p.At, Verdict: PassedOver, Reason: p.Reason, Why: p.Why,
+	}
+	if p.Reason == outcomes.Answered {
+		f.Verdict, f.Reason = AtOnce, ""
+	}
+	return f
 }
 
 // findQueued finds messages in the log, and what became of them.
@@ -168,7 +174,7 @@ func (s *Source) findQueued(ctx context.Context, q Query) (all []Fate, err error
 		return nil, fmt.Errorf("look for a message in the log: %w", err)
 	}
 	for _, h := range hits {
-		f, err := s.follow(ctx, generation, h.e, h.m)
+		f, err := s.follow(ctx, generation, h.e, h.m, s.joined)
 		if err != nil {
 			return nil, fmt.Errorf("look what became of the message %s: %w", h.m.MessageID, err)
 		}
@@ -192,8 +198,8 @@ func heard(m channels.Message) string {
 	return "it belongs to a message that speaks to the bot, as a part or in a thread of its"
 }
 
-// follow says what became of a message that was queued.
-func (s *Source) follow(ctx context.Context, generation string, e broker.Envelope, m channels.Message) (Fate, error) {
+// follow says what became of a message that was queued; joined finds the turn that it joined.
+func (s *Source) follow(ctx context.Context, generation string, e broker.Envelope, m channels.Message, joined func(context.Context, sessionkeys.Key, broker.Envelope) (*sessions.Turn, error)) (Fate, error) {
 	f := Fate{
 		Message: m.MessageID, Event: m.Event, Channel: m.Channel, Chat: messages.ChatID(m), Sender: m.Sender.ID, Name: m.Sender.Name,
 		ReceivedAt: m.ReceivedAt, QueuedAt: e.At, Why: heard(m),
@@ -218,7 +224,7 @@ func (s *Source) follow(ctx context.Context, generation string, e broker.Envelop
 	if err != nil {
 		return f, err //nolint:wrapcheck // as above
 	}
-	switch t, err := s.joined(ctx, f.Key, e); {
+	switch t, err := joined(ctx, f.Key, e); {
 	case err != nil:
 		return f, err
 	case t != nil:

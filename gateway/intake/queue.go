@@ -25,7 +25,12 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 		i.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
 		return stop, i.requestStop(ctx, e)
 	}
+	quoted := ""
+	if q := e.ReplyTo; q != nil {
+		quoted = q.MessageID
+	}
 	text, err := i.Commands.Answer(ctx, messages.Caller{
+		Chat: messages.ChatID(e.Message), Quoted: quoted,
 		Token: e.key.Token(), Agent: e.key.Agent(), From: e.Address, Sender: e.Sender.ID, Sign: e.source.CommandSign,
 		Channel: e.Channel, Name: e.Sender.Name, Event: messages.EventID(e.Message), Role: e.source.Access.RoleOf(e.Sender, e.standing),
 	}, e.command)

@@ -149,5 +149,8 @@ type Caller struct {
 	// Channel is by which instance they ask, Name what the network calls them, and Event what
 	// they asked in.
 	Channel, Name, Event string
-	Role                 roles.Role // theirs, on the channel
+	// Chat is the network's id of the chat, and Quoted of the message that they reply to; empty:
+	// they reply to none.
+	Chat, Quoted string
+	Role         roles.Role // theirs, on the channel
 }

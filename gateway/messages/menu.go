@@ -26,6 +26,7 @@ func Menu() []MenuEntry {
 		{"stop", "stop what I am doing, and drop what waits"},
 		{"status", "what I am doing, and with which model"},
 		{"cost", "what this conversation and its sub-agents have cost, and what is left"},
+		{"why", "what became of your last message here, or of the one that you reply to"},
 		{"agents", "the sub-agents of this conversation, and what they do"},
 		{"help", "this list"},
 	}

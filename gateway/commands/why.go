@@ -1,0 +1,139 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/costs"
+	"parley/gateway/fates"
+	"parley/gateway/messages"
+	"parley/sessions"
+	"parley/transcript"
+)
+
+// Fates says what became of messages.
+type Fates interface {
+	// FindOwn returns what became of somebody's own message; nil: nothing is known of it.
+	FindOwn(ctx context.Context, o fates.Own) (*fates.Fate, error)
+}
+
+// noFateText is also what somebody reads who asks about a message of another person: whether there is
+// one is not said.
+const noFateText = "I know nothing of such a message of yours here. I remember those of this conversation, since it began; reply with this command to one of your messages, or to my answer."
+
+// answerWhy says to a person what became of their last message, or of the one that they reply to.
+func (d *Handler) answerWhy(ctx context.Context, by messages.Caller) (string, error) {
+	if d.Fates == nil {
+		return noFateText, nil
+	}
+	f, err := d.Fates.FindOwn(ctx, fates.Own{Token: by.Token, Channel: by.Channel, Chat: by.Chat, Sender: by.Sender, Message: by.Quoted})
+	if err != nil {
+		return "", fmt.Errorf("look what became of a message: %w", err)
+	}
+	if f == nil {
+		return noFateText, nil
+	}
+	return describeFate(*f), nil
+}
+
+func clockTime(t time.Time) string { return t.UTC().Format("15:04:05 UTC on 2 January") }
+
+// describeFate tells a person what became of their message. It quotes nothing of it.
+func describeFate(f fates.Fate) string {
+	lines := []string{"Your message of " + clockTime(f.ReceivedAt) + ":"}
+	add := func(format string, a ...any) { lines = append(lines, "– "+fmt.Sprintf(format, a...)) }
+	switch f.Verdict {
+	case fates.PassedOver:
+		add("passed over: %s", f.Why)
+	case fates.AtOnce:
+		add("answered at once: %s", f.Why)
+	case fates.DeadLettered:
+		add("given up, because I failed at it several times or cannot read it; the operator can see why")
+	default:
+		add("heard: %s", f.Why)
+	}
+	switch f.Verdict {
+	case fates.Waiting:
+		add("waits for its turn since %s", clockTime(f.QueuedAt))
+	case fates.Command:
+		add("carried out as a command, without a model")
+	}
+	if t := f.Turn; t != nil {
+		describeTurn(add, f, *t)
+	}
+	for _, a := range f.Answers {
+		describeAnswer(add, a)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Turn) {
+	how := "taken up after " + max(t.OpenedAt.Sub(f.ReceivedAt), 0).Round(time.Second/10).String()
+	if f.Joined {
+		how = "joined what I was doing for an earlier message of yours"
+	}
+	if t.State == sessions.Done {
+		how += fmt.Sprintf(", %s %s later", outcomeInWords(t.Outcome), t.EndedAt.Sub(t.OpenedAt).Round(time.Second/10))
+	} else {
+		how += ", and I am still at it"
+	}
+	if t.Attempts > 1 {
+		how += fmt.Sprintf("; I began %d times", t.Attempts)
+	}
+	add("%s", how)
+	if b := t.Refused; b != nil && t.Outcome == transcript.Budget {
+		add("the budget ended it: %s of %s were used, and up to %s were needed", b.Spent.Display(), b.Limit.Display(), b.Need.Display())
+	}
+	spent := max(f.Money.Total, f.Money.Spent)
+	text := fmt.Sprintf("set aside: %s for %s; spent: %s", f.Money.Reserved.Display(), plural(f.Money.Calls, "call"), spent.Display())
+	if more := spent - f.Money.Spent; more > 0 {
+		text += fmt.Sprintf(", %s of it by sub-agents and for titles", costs.Amount(more).Display())
+	}
+	if f.Money.Held > 0 {
+		text += fmt.Sprintf("; still held: %s", f.Money.Held.Display())
+	}
+	add("%s", text)
+}
+
+// outcomeInWords says how a turn ended.
+func outcomeInWords(o transcript.FinishReason) string {
+	switch o {
+	case transcript.EndTurn, transcript.Done:
+		return "answered"
+	case transcript.Canceled, transcript.Stopped:
+		return "stopped"
+	case transcript.Waiting:
+		return "ended with a question for permission"
+	case transcript.Budget:
+		return "ended by a budget"
+	case transcript.TimedOut:
+		return "given up because it took too long"
+	case transcript.Failed:
+		return "failed"
+	}
+	return "ended with " + strings.ReplaceAll(string(o), "_", " ")
+}
+
+func describeAnswer(add func(format string, a ...any), a sessions.Delivery) {
+	if len(a.Parts) == 0 {
+		add("the answer waits to be sent since %s", clockTime(a.At))
+		return
+	}
+	sent, last := 0, time.Time{}
+	for _, p := range a.Parts {
+		if p.State == sessions.Sent {
+			sent++
+			last = p.At
+		}
+	}
+	switch {
+	case sent == len(a.Parts):
+		add("sent at %s, in %s", clockTime(last), plural(sent, "message"))
+	case sent > 0:
+		add("%d of %s sent, the last at %s", sent, plural(len(a.Parts), "message"), clockTime(last))
+	default:
+		add("the answer is not sent yet: %s", a.Parts[0].State)
+	}
+}

@@ -31,8 +31,10 @@ const Shortest = 8
 // Redactor takes secrets out of texts. All methods may be called concurrently. A nil
 // Redactor takes nothing out.
 type Redactor struct {
-	mu    sync.Mutex // held while forms are replaced
-	forms atomic.Pointer[forms]
+	mu       sync.Mutex             // guards what follows, and is held while forms are replaced
+	known    []string               // that are secrets for good
+	changing map[string][2][]string // by name: the present ones, and the ones before
+	forms    atomic.Pointer[forms]
 }
 
 // New makes a Redactor of secrets, of which empty and short ones are left out.
@@ -48,13 +50,40 @@ func New(secrets ...string) *Redactor {
 func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.forms.Load().secrets
+	r.known = join(r.known, secrets)
+	r.look()
+}
+
+// Replace takes out secrets that are exchanged while the process runs, as tokens are: from now on
+// those that something of this name has now, and those that it had before them; no others, so that
+// they do not become ever more.
+func (r *Redactor) Replace(name string, secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changing == nil {
+		r.changing = map[string][2][]string{}
+	}
+	r.changing[name] = [2][]string{slices.Clone(secrets), r.changing[name][0]}
+	r.look()
+}
+
+// look puts forms of all secrets in place. The caller holds r.mu.
+func (r *Redactor) look() {
+	all := r.known
+	for _, generations := range r.changing {
+		all = join(all, slices.Concat(generations[:]...))
+	}
+	r.forms.Store(newForms(all))
+}
+
+// join returns known with those of secrets that are new and not too short.
+func join(known, secrets []string) []string {
 	for _, s := range secrets {
 		if len(s) >= Shortest && !slices.Contains(known, s) {
 			known = append(slices.Clip(known), s)
 		}
 	}
-	r.forms.Store(newForms(known))
+	return known
 }
 
 // Clean returns s with a mark in place of each secret.

@@ -409,3 +409,27 @@ func BenchmarkClean(b *testing.B) {
 		}
 	})
 }
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	r := redaction.New("for-good-secret")
+	for n, c := range []struct{ hidden, shown []string }{
+		{[]string{"first-token"}, nil},
+		{[]string{"first-token", "second-token"}, nil},
+		{[]string{"second-token", "third-token"}, []string{"first-token"}},
+	} {
+		r.Replace("a", c.hidden[len(c.hidden)-1])
+		r.Replace("b", fmt.Sprint("another-token-", n))
+		r.Add("added-for-good")
+		for _, s := range append(c.hidden, "for-good-secret", "added-for-good", fmt.Sprint("another-token-", n)) {
+			if got := r.Clean("x " + s); got != "x "+redaction.Mark {
+				t.Errorf("%d: %q shows %s", n, got, s)
+			}
+		}
+		for _, s := range c.shown {
+			if got := r.Clean("x " + s); got != "x "+s {
+				t.Errorf("%d: %s is a secret still, two generations later", n, s)
+			}
+		}
+	}
+}

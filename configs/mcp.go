@@ -20,6 +20,9 @@ func (d *decoder) completeServers(cfg *settings.Config) {
 		for n, p := range s.ReadOnly {
 			s.ReadOnly[n] = d.absolutePath(p)
 		}
+		for _, path := range []*string{&s.OAuth.ClientSecretFile, &s.OAuth.KeyFile} {
+			*path = d.absolutePath(*path)
+		}
 		if len(s.Command) > 0 && strings.Contains(s.Command[0], "/") {
 			s.Command[0] = d.absolutePath(s.Command[0])
 		}

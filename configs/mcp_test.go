@@ -52,14 +52,15 @@ func TestServers(t *testing.T) {
 		t.Errorf("agents may have %q", names)
 	}
 	for text, want := range map[string]string{
-		`{name: notes, command: [no-mcp], tools: [{name: a}]}`:                                              "mcp.servers[0].command[0]: no-mcp not found on PATH",
-		`{name: notes, command: [notes-mcp], read_only: [/no/such], tools: [{name: a}]}`:                    "mcp.servers[0].read_only[0]: /no/such: no such file",
-		`{name: notes, command: [notes-mcp], read_only: [` + home + `], tools: [{name: a}]}`:                "which is the gateway's own",
-		`{name: notes, command: [notes-mcp], tools: [{name: a, category: safe}]}`:                           `mcp.servers[0].tools[0].category: "safe" is none of`,
-		`{name: notes, url: "https://mcp.example.org", headers: {a_b: "${TOKEN}"}, tools: [{name: a}]}`:     "mcp.servers[0].headers.a_b: a header's name is",
-		`{name: notes, command: [notes-mcp], env: {A: "${MISSING}"}, tools: [{name: a}]}`:                   "variable MISSING is not set",
-		`{name: notes, command: [notes-mcp], tool: [{name: a}]}`:                                            "mcp.servers[0].tool: unknown key (did you mean tools?)",
-		`{name: notes, command: [notes-mcp], tools: [{name: a}]}` + "\n    - {name: notes, command: [a/b]}": "is the name of server 1 of this list too",
+		`{name: notes, command: [no-mcp], tools: [{name: a}]}`:                                                      "mcp.servers[0].command[0]: no-mcp not found on PATH",
+		`{name: notes, command: [notes-mcp], read_only: [/no/such], tools: [{name: a}]}`:                            "mcp.servers[0].read_only[0]: /no/such: no such file",
+		`{name: notes, command: [notes-mcp], read_only: [` + home + `], tools: [{name: a}]}`:                        "which is the gateway's own",
+		`{name: notes, command: [notes-mcp], tools: [{name: a, category: safe}]}`:                                   `mcp.servers[0].tools[0].category: "safe" is none of`,
+		`{name: notes, url: "https://mcp.example.org", headers: {a_b: "${TOKEN}"}, tools: [{name: a}]}`:             "mcp.servers[0].headers.a_b: a header's name is",
+		`{name: notes, command: [notes-mcp], env: {A: "${MISSING}"}, tools: [{name: a}]}`:                           "variable MISSING is not set",
+		`{name: notes, url: "https://mcp.example.org", oauth: {client_secret: ` + canary + `}, tools: [{name: a}]}`: "mcp.servers[0].oauth.client_secret: unknown key (did you mean client_secret_file?)",
+		`{name: notes, command: [notes-mcp], tool: [{name: a}]}`:                                                    "mcp.servers[0].tool: unknown key (did you mean tools?)",
+		`{name: notes, command: [notes-mcp], tools: [{name: a}]}` + "\n    - {name: notes, command: [a/b]}":         "is the name of server 1 of this list too",
 	} {
 		_, err := parseServers("    - "+text+"\n", vars)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {

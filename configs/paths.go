@@ -14,7 +14,7 @@ func (d *decoder) makeAbsolute(cfg *settings.Config) {
 	if cfg.StateDir == "" {
 		cfg.StateDir = d.defaultStateDir()
 	}
-	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile, &cfg.Store.Redis.PasswordFile, &cfg.Prices.File, &cfg.Tools.File, &cfg.Webhooks.CertFile, &cfg.Webhooks.KeyFile} {
+	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile, &cfg.Store.Redis.PasswordFile, &cfg.Prices.File, &cfg.Tools.File, &cfg.Webhooks.CertFile, &cfg.Webhooks.KeyFile, &cfg.MCP.Logins} {
 		*p = d.absolutePath(*p)
 	}
 	lists := [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots, cfg.Skills}

@@ -40,7 +40,7 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Counts: g.raiseCounts, Limits: g.presentLimits, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		Why:       g.fateSource(opened).Find,
 		StoreSize: opened.size, PricesOf: g.pricesOf, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
-		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, Jobs: g.listJobs, RunJob: g.runJob, Context: g.measureSession,
+		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, BeginLogin: g.beginLogin, FinishLogin: g.finishLogin, Logout: g.logout, Jobs: g.listJobs, RunJob: g.runJob, Context: g.measureSession,
 	})
 }
 

@@ -29,6 +29,11 @@ func secretsOf(c settings.Config) (all []string) {
 	}
 	all = append(all, commandline.Secrets(c.Tools.Commands)...)
 	all = append(all, mcp.Secrets(c.MCP.Servers)...)
+	for _, s := range c.MCP.Servers {
+		for _, file := range s.OAuth.Files() {
+			all = append(all, readSecretLines(file)...)
+		}
+	}
 	for _, file := range []string{c.Store.Redis.PasswordFile, c.Broker.TokenFile, c.Broker.CredentialsFile, c.Webhooks.KeyFile} {
 		all = append(all, readSecretLines(file)...)
 	}

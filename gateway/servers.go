@@ -46,6 +46,10 @@ func (g *Gateway) openServers(ctx context.Context, opened resources) (*servers, 
 	s := &servers{book: &consents.Book{Store: opened.store, Now: g.o.Now}, changed: make(chan struct{}, 1)}
 	o := mcp.Options{
 		Servers: g.cfg.MCP.Servers, Version: g.o.Version, Log: g.o.Logger, Now: g.o.Now, Changed: s.noteChange, People: serverQuestions{g, opened.store},
+		Logins: g.cfg.LoginsDir(),
+		Conceal: func(server string, secrets ...string) {
+			g.redactor.Replace("login at the MCP server "+server, secrets...)
+		},
 		Folder: func(server string) string { return filepath.Join(g.cfg.StateDir, serversFolder, server) },
 	}
 	if box := opened.sandbox; box != nil && box.Usable() {

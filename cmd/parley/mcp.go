@@ -19,7 +19,7 @@ import (
 func mcpCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Look at MCP servers, consent to their tools, and be one for other programs",
+		Short: "Look at MCP servers, consent to their tools, log in, and be one for other programs",
 		Long: `The servers stand in the configuration, under mcp.servers, with the tools that agents may
 have; docs/mcp.md explains them. A tool is offered once you have read how its server
 describes it and consented. When that changes it is not offered until you consent again.
@@ -28,7 +28,7 @@ parley mcp serve is the other way round: by it a program asks people in their ch
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listServersCommand(p), showToolCommand(p), allowToolCommand(p), revokeToolCommand(p), serveCommand(p))
+	c.AddCommand(listServersCommand(p), showToolCommand(p), allowToolCommand(p), revokeToolCommand(p), loginCommand(p), logoutCommand(p), serveCommand(p))
 	return c
 }
 
@@ -91,6 +91,9 @@ func serverState(page admin.ServerPage, s mcp.Status) string {
 	}
 	if s.Network {
 		text += ", with this machine's network"
+	}
+	if s.Login != nil {
+		text += ", logged in at " + sanitize(s.Login.Issuer)
 	}
 	if s.Problem != "" {
 		text += ": " + sanitize(s.Problem)
@@ -303,6 +306,9 @@ func printServers(w io.Writer, servers []mcp.Server) error {
 		network := ""
 		if s.Network {
 			network = ", with this machine's network"
+		}
+		if s.OAuth.ByItself() {
+			network = ", logs in as " + sanitize(s.OAuth.ClientID) + " at " + sanitize(s.OAuth.Issuer)
 		}
 		if _, err := fmt.Fprintf(w, "MCP server %s: %s%s; tools: %s\n", s.Name, sanitize(s.Where()), network, strings.Join(names, ", ")); err != nil {
 			return err //nolint:wrapcheck // the caller says what failed

@@ -31,6 +31,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools/mcp"
+	"parley/tools/mcp/oauth"
 	"parley/transcript"
 )
 
@@ -101,6 +102,10 @@ type Options struct {
 	// TakeBackConsent has it offered no more. An *Error says why not.
 	Consent         func(ctx context.Context, server, tool, digest string) (mcp.ToolStatus, error)
 	TakeBackConsent func(ctx context.Context, server, tool string) (mcp.ToolStatus, error)
+	// BeginLogin, FinishLogin and Logout log in at an MCP server, and out. An *Error says why not.
+	BeginLogin  func(ctx context.Context, server, redirect string, scopes []string) (oauth.Started, error)
+	FinishLogin func(ctx context.Context, server, address string) (mcp.Status, error)
+	Logout      func(ctx context.Context, server string) (bool, error)
 	// Record writes the recording of the tree that a session stands in.
 	Record func(ctx context.Context, w io.Writer, id sessionkeys.SessionID) error
 	// Restore makes a session of such a recording, in the conversation of a mailbox; with ""

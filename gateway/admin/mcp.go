@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/tools/mcp"
+	"parley/tools/mcp/oauth"
 )
 
 // ServerPage is the MCP servers of the process that is asked, with what they say of their tools.
@@ -50,6 +51,12 @@ func (st *Status) assessServers(not func(format string, a ...any)) {
 		switch s.State {
 		case mcp.Down:
 			not("the MCP server %s is not there for %s, and is tried again: %s", s.Name, st.Now.Sub(s.Since).Round(time.Second), firstLine(s.Problem))
+		case mcp.NeedsLogin:
+			not("the MCP server %s needs a login: %s", s.Name, firstLine(s.Problem))
+		case mcp.Up:
+			if s.Problem != "" {
+				not("the MCP server %s: %s", s.Name, firstLine(s.Problem))
+			}
 		case mcp.Off:
 			not("the MCP server %s is not started: %s", s.Name, firstLine(s.Problem))
 		}
@@ -89,6 +96,56 @@ func (s *Server) revokeTool(r *http.Request) (any, error) {
 	}
 	q := r.URL.Query()
 	return s.o.TakeBackConsent(r.Context(), q.Get("server"), q.Get("tool"))
+}
+
+// LoggedOut is what became of a login.
+type LoggedOut struct {
+	Was bool `json:"was"` // there was one
+}
+
+var errNoServers = newError(NotFound, "this process has no MCP servers; log in at one that has the role worker")
+
+func (s *Server) beginLogin(r *http.Request) (any, error) {
+	if s.o.BeginLogin == nil {
+		return nil, errNoServers
+	}
+	q := r.URL.Query()
+	return s.o.BeginLogin(r.Context(), q.Get("server"), q.Get("redirect"), q["scope"])
+}
+
+func (s *Server) finishLogin(r *http.Request) (any, error) {
+	if s.o.FinishLogin == nil {
+		return nil, errNoServers
+	}
+	q := r.URL.Query()
+	return s.o.FinishLogin(r.Context(), q.Get("server"), q.Get("address"))
+}
+
+func (s *Server) logout(r *http.Request) (any, error) {
+	if s.o.Logout == nil {
+		return nil, errNoServers
+	}
+	was, err := s.o.Logout(r.Context(), r.URL.Query().Get("server"))
+	return LoggedOut{was}, err
+}
+
+// BeginLogin begins a login at an MCP server. The browser comes back to redirect, unless the
+// configuration says where.
+func (c *Client) BeginLogin(ctx context.Context, server, redirect string, scopes []string) (l oauth.Started, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/mcp/login", url.Values{"server": {server}, "redirect": {redirect}, "scope": scopes}, &l)
+	return l, err
+}
+
+// FinishLogin ends a login with the address to which the browser was led.
+func (c *Client) FinishLogin(ctx context.Context, server, address string) (s mcp.Status, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/mcp/login/finish", url.Values{"server": {server}, "address": {address}}, &s)
+	return s, err
+}
+
+// Logout forgets the login at an MCP server.
+func (c *Client) Logout(ctx context.Context, server string) (l LoggedOut, err error) {
+	err = c.request(ctx, http.MethodPost, "/v1/mcp/logout", url.Values{"server": {server}}, &l)
+	return l, err
 }
 
 // Servers lists the MCP servers of the process.

@@ -60,6 +60,12 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"the MCP server m is not there for 1m0s, and is tried again: its program ended (and 1 more line)": func(s *Status) {
 			s.MCP = []mcp.Status{{Name: "m", State: mcp.Down, Since: now.Add(-time.Minute), Problem: "its program ended\nx"}}
 		},
+		"the MCP server m needs a login: nobody has logged in at it: parley mcp login m": func(s *Status) {
+			s.MCP = []mcp.Status{{Name: "m", State: mcp.NeedsLogin, Problem: "nobody has logged in at it: parley mcp login m"}}
+		},
+		"the MCP server m: it wants a login with more rights (a): parley mcp login m": func(s *Status) {
+			s.MCP = []mcp.Status{{Name: "m", State: mcp.Up, Problem: "it wants a login with more rights (a): parley mcp login m"}}
+		},
 		"the MCP server m is not started: no walls": func(s *Status) { s.MCP = []mcp.Status{{Name: "m", State: mcp.Off, Problem: "no walls"}} },
 		"2 tools of the MCP server m not offered before you consent (a, b): parley mcp ls m": func(s *Status) {
 			s.MCP = []mcp.Status{{Name: "m", State: mcp.Up, Tools: []mcp.ToolStatus{{Tool: "a", State: mcp.New}, {Tool: "o", State: mcp.Offered}, {Tool: "b", State: mcp.New}}}}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -13,8 +14,15 @@ import (
 // MCPConfig is the servers whose tools agents may have, and what parley itself serves.
 type MCPConfig struct {
 	Servers []mcp.Server `yaml:"servers"`
+	// Logins is the folder in which logins at servers are kept; empty: logins in the state folder.
+	Logins string `yaml:"logins"`
 	// Serve is what programs may ask people, by parley mcp serve.
 	Serve inquiries.Config `yaml:"serve"`
+}
+
+// LoginsDir returns the folder in which logins at MCP servers are kept.
+func (c Config) LoginsDir() string {
+	return cmp.Or(c.MCP.Logins, filepath.Join(c.StateDir, "logins"))
 }
 
 // serversPath is the path of the mistakes in MCPConfig.Servers.
@@ -23,6 +31,9 @@ const serversPath = "mcp.servers"
 // validateServers reports the mistakes in what is said of MCP servers.
 func (c Config) validateServers(ps *problems.List) {
 	ps.Check("", mcp.Validate(serversPath, c.MCP.Servers, append(BuiltinNames(), commandline.Names(c.Tools.Commands)...)...))
+	if c.MCP.Logins != "" && !filepath.IsAbs(c.MCP.Logins) {
+		ps.Add("mcp.logins", "%s is not an absolute path", c.MCP.Logins)
+	}
 	for i, s := range c.MCP.Servers {
 		at := fmt.Sprintf("%s[%d]", serversPath, i)
 		c.validateProgram(ps, at+".command[0]", s.Program.Path, s.Program.Real)

@@ -127,7 +127,10 @@ func (c Config) validateToolsThatAreOff(ps *problems.List) {
 // the gateway's own: its state, its configuration, and the files of its secrets.
 func (c Config) PrivatePaths() []string {
 	all := append([]string{c.StateDir}, c.ReadFrom...)
-	all = append(all, c.Broker.CredentialsFile, c.Broker.TokenFile, c.Store.Redis.PasswordFile, c.Webhooks.KeyFile)
+	for _, s := range c.MCP.Servers {
+		all = append(all, s.OAuth.Files()...)
+	}
+	all = append(all, c.MCP.Logins, c.Broker.CredentialsFile, c.Broker.TokenFile, c.Store.Redis.PasswordFile, c.Webhooks.KeyFile)
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
 }
 

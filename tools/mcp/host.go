@@ -26,6 +26,12 @@ type Options struct {
 	// Changed is called when a server is in another state, or other tools may be offered than
 	// before; by several servers at once. It must not block for long.
 	Changed func()
+	// Logins is the absolute path of the folder in which logins at servers are kept; empty: nobody
+	// can log in at any.
+	Logins string
+	// Conceal has secrets of a server taken out of all that leaves the process, in place of those
+	// that it was given of that server before; nil: nobody does.
+	Conceal func(server string, secrets ...string)
 	// People asks people what servers want to know; nil: nobody is asked, and servers are told so.
 	People   People
 	Version  string
@@ -54,7 +60,11 @@ func NewHost(o Options) (*Host, error) {
 	}
 	h := &Host{o: o}
 	for _, c := range o.Servers {
-		h.servers = append(h.servers, newServer(c, &h.o))
+		s, err := newServer(c, &h.o)
+		if err != nil {
+			return nil, fmt.Errorf("MCP server %s: %w", c.Name, err)
+		}
+		h.servers = append(h.servers, s)
 	}
 	return h, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools/programs"
@@ -25,6 +26,7 @@ var (
 type remote struct {
 	url    string
 	client *http.Client
+	login  *gatekeeper // nil: a refusal is an error
 }
 
 // dial makes what asks the server. It connects to nothing yet.
@@ -40,18 +42,52 @@ func (s *server) dial() (*remote, error) {
 	c := g.Client(nil)
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	c.Transport = &courier{next: c.Transport, headers: s.c.Headers, agent: s.o.Version}
-	return &remote{u.String(), c}, nil
+	r := &remote{url: u.String(), client: c}
+	if s.login != nil {
+		r.login = &gatekeeper{OAuthHandler: s.login}
+	}
+	return r, nil
 }
 
 func (r *remote) connect() sdk.Transport {
 	// A broken stream is taken up again where the server can do that (Last-Event-ID); a request
 	// is never made twice by it.
-	return &sdk.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.client, MaxRetries: 2, MaxEventSize: maxMessage}
+	t := &sdk.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.client, MaxRetries: 2, MaxEventSize: maxMessage}
+	if r.login != nil {
+		t.OAuthHandler = r.login
+	}
+	return t
 }
 
 func (r *remote) close() { r.client.CloseIdleConnections() }
 
 func (r *remote) explain(err error) error { return err }
+
+func (r *remote) refusal() error {
+	if r.login == nil {
+		return nil
+	}
+	if err := r.login.last.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// gatekeeper notes why a refused request could not be made again. The library asks a server that has
+// refused it in the way of older revisions, and what that comes to would hide why.
+type gatekeeper struct {
+	auth.OAuthHandler
+	last atomic.Pointer[error]
+}
+
+// Authorize implements [auth.OAuthHandler].
+func (g *gatekeeper) Authorize(ctx context.Context, r *http.Request, res *http.Response) error {
+	err := g.OAuthHandler.Authorize(ctx, r, res)
+	if err != nil {
+		g.last.Store(&err)
+	}
+	return err //nolint:wrapcheck // as it is
+}
 
 // courier carries requests to a server: with the operator's headers, and with a bound on what
 // comes back. It follows no redirect, so the headers go nowhere else.
@@ -71,6 +107,12 @@ func markSent(ctx context.Context) {
 	}
 }
 
+func unmarkSent(ctx context.Context) {
+	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
+		sent.Store(false)
+	}
+}
+
 // RoundTrip implements [http.RoundTripper].
 func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -83,6 +125,9 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.next.RoundTrip(r)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the session says what was sent
+	}
+	if res.StatusCode == http.StatusUnauthorized { // so the server has not done what was asked
+		unmarkSent(r.Context())
 	}
 	// A stream goes on for as long as the server likes, and each of its events is bounded. What
 	// comes with an error is read as a whole, whatever it is said to be.

@@ -237,3 +237,27 @@ func TestOlderServersAreNotToldThatPeopleCanBeAsked(t *testing.T) {
 		})
 	}
 }
+
+// A server that answers with a task, though it was not told that parley knows them, has not answered.
+func TestAnAnswerOfAnotherKindIsNone(t *testing.T) {
+	t.Parallel()
+	rest := mcptest.Handler(&world{})
+	s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") != "tools/call" {
+			rest.ServeHTTP(w, r)
+			return
+		}
+		var asked struct{ ID any }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": asked.ID, "result": map[string]any{"resultType": "task", "taskId": "7", "status": "working"}})
+	}))
+	r := open(t, nil, s.server(mcp.ToolConfig{Name: "echo", Category: tools.Write}))
+	r.awaitTool("echo", mcp.New)
+	r.consent("echo")
+	if got, err := r.call(t.Context(), "test__echo", "x"); err == nil || !strings.HasPrefix(err.Error(), "interrupted; outcome unknown: ") || !strings.Contains(err.Error(), "(task)") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/tools"
+	"parley/tools/mcp/oauth"
 	"parley/tools/programs"
 	"parley/tools/web/guard"
 )
@@ -42,7 +43,10 @@ type Server struct {
 	URL string `yaml:"url"`
 	// Headers are sent with each request to URL.
 	Headers []programs.Variable `yaml:"headers"`
-	// AllowPrivate are networks in which URL may be, although they are not public.
+	// OAuth is how parley logs in at the server, if that asks for it.
+	OAuth oauth.Config `yaml:"oauth"`
+	// AllowPrivate are networks in which URL and its authorization server may be, although they are
+	// not public.
 	AllowPrivate []guard.Network `yaml:"allow_private"`
 
 	// Timeout is how long a call may take; 0: as long as other tools of the agent.

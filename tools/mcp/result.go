@@ -82,3 +82,19 @@ func named(s string) string {
 	}
 	return shorten(s, maxNamed)
 }
+
+// unknownKind returns what kind of result r is, if that is neither a complete one nor a question: a
+// task, for example. Such a result has no content, and is none.
+func unknownKind(r *sdk.CallToolResult) string {
+	if len(r.Content) > 0 || r.StructuredContent != nil {
+		return ""
+	}
+	var said struct {
+		Kind string `json:"resultType"`
+	}
+	text, err := json.Marshal(r)
+	if err != nil || json.Unmarshal(text, &said) != nil || said.Kind == "complete" || said.Kind == "input_required" {
+		return ""
+	}
+	return shorten(tools.Visible(said.Kind), maxNamed)
+}

@@ -67,7 +67,7 @@ func openFor(t *testing.T, people mcp.People, runner programs.Runner, servers ..
 	t.Helper()
 	r := &rig{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
 	h, err := mcp.NewHost(mcp.Options{
-		Servers: servers, Runner: runner, People: people, Version: "test",
+		Servers: servers, Runner: runner, People: people, Version: "test", Logins: filepath.Join(r.folder, "logins"),
 		Folder: func(server string) string { return filepath.Join(r.folder, server) },
 		Changed: func() {
 			select {

@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/pause"
 	"parley/tools"
+	"parley/tools/mcp/oauth"
 )
 
 // Times of a server.
@@ -51,6 +51,8 @@ type server struct {
 	sum string // of the program, when the host began
 
 	relist chan struct{} // asks for the tools again
+	login  *oauth.Client // nil: nobody can log in at it
+	retry  chan struct{} // has it connected to again at once
 
 	mu       sync.Mutex // guards what follows
 	state    State
@@ -72,8 +74,11 @@ type session struct {
 	end context.CancelCauseFunc
 }
 
-func newServer(c Server, o *Options) *server {
-	return &server{c: c, o: o, relist: make(chan struct{}, 1), state: Starting, since: o.Now(), changed: make(chan struct{})}
+func newServer(c Server, o *Options) (*server, error) {
+	s := &server{c: c, o: o, relist: make(chan struct{}, 1), retry: make(chan struct{}, 1), state: Starting, since: o.Now(), changed: make(chan struct{})}
+	var err error
+	s.login, err = s.newLogin()
+	return s, err
 }
 
 // run keeps the server there until ctx ends. When it returns nothing of the server is left.
@@ -89,13 +94,18 @@ func (s *server) run(ctx context.Context) {
 		if !connected {
 			older = !older && s.isOlder(err)
 		}
+		if need, ok := errors.AsType[*oauth.LoginError](err); ok {
+			s.awaitLogin(ctx, need)
+			failures = 0
+			continue
+		}
 		if failures++; s.o.Now().Sub(began) > stableTime {
 			failures = 1
 		}
 		wait := backoff(failures)
 		s.enter(Down, s.told(err))
 		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", s.told(err), "wait", wait.Round(time.Millisecond))
-		if pause.For(ctx, wait) != nil {
+		if s.rest(ctx, wait) != nil {
 			s.enter(Stopped, "")
 			return
 		}
@@ -143,7 +153,7 @@ func (s *server) serve(ctx context.Context, older bool) (connected bool, err err
 		err = s.list(started, client)
 	}
 	if err != nil {
-		err = reason(started, err)
+		err = cmp.Or(w.refusal(), reason(started, err))
 	} else {
 		cancel()
 		connected = true
@@ -342,10 +352,13 @@ func (s *server) await(ctx context.Context) (*session, error) {
 	defer limit.Stop()
 	for {
 		s.mu.Lock()
-		now, changed := s.session, s.changed
+		now, changed, state, problem := s.session, s.changed, s.state, s.problem
 		s.mu.Unlock()
 		if now != nil && now.ctx.Err() == nil {
 			return now, nil
+		}
+		if state == NeedsLogin {
+			return nil, tools.Errorf(tools.Permanent, "the MCP server %s was not asked, so nothing was done. Its operator has to log in: %s", s.c.Name, problem)
 		}
 		select {
 		case <-changed:
@@ -373,6 +386,9 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, a
 		res, sent, err := now.call(ctx, t.config.Name, arguments, answer)
 		if err == nil || answered(err) || ctx.Err() != nil {
 			return res, err
+		}
+		if err := s.unauthorized(now, t, err); err != nil {
+			return nil, notCalled(err, perhaps)
 		}
 		if sent && errors.Is(err, sdk.ErrConnectionClosed) { // the server has answered with a code of the library's
 			return nil, tools.Errorf(tools.Permanent, "the MCP server %s refused the call of %s", s.c.Name, t.config.Name)

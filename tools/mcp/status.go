@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/tools"
+	"parley/tools/mcp/oauth"
 )
 
 // State is how a server is.
@@ -17,8 +18,10 @@ const (
 	Starting State = "starting"
 	Up       State = "up"
 	Down     State = "down" // it is tried again
-	Off      State = "off"  // it is not started
-	Stopped  State = "stopped"
+	// NeedsLogin means that its operator has to log in at it; Problem says how.
+	NeedsLogin State = "needs login"
+	Off        State = "off" // it is not started
+	Stopped    State = "stopped"
 )
 
 // ToolState is whether a tool is offered, and why not.
@@ -38,15 +41,17 @@ const (
 // Status is how a server is, at one moment. What the server said of itself is made fit to be
 // shown.
 type Status struct {
-	Name     string       `json:"name"`
-	Where    string       `json:"where"`
-	State    State        `json:"state"`
-	Since    time.Time    `json:"since"`
-	Problem  string       `json:"problem,omitempty"`
-	Protocol string       `json:"protocol,omitempty"`
-	Version  string       `json:"version,omitempty"` // as the server calls itself
-	Network  bool         `json:"network,omitempty"` // its program has the machine's
-	Tools    []ToolStatus `json:"tools"`
+	Name     string    `json:"name"`
+	Where    string    `json:"where"`
+	State    State     `json:"state"`
+	Since    time.Time `json:"since"`
+	Problem  string    `json:"problem,omitempty"`
+	Protocol string    `json:"protocol,omitempty"`
+	Version  string    `json:"version,omitempty"` // as the server calls itself
+	Network  bool      `json:"network,omitempty"` // its program has the machine's
+	// Login is how parley is logged in at it; nil: it is not.
+	Login *oauth.Status `json:"login,omitempty"`
+	Tools []ToolStatus  `json:"tools"`
 }
 
 // ToolStatus is how a tool is.
@@ -114,11 +119,12 @@ func (s *server) offered() (all []*Tool) {
 }
 
 func (s *server) status() Status {
+	login := s.loginStatus()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Name: s.c.Name, Where: s.c.Where(), State: s.state, Since: s.since.UTC(), Problem: s.problem,
-		Protocol: s.protocol, Version: s.version, Network: s.c.Network, Tools: []ToolStatus{},
+		Protocol: s.protocol, Version: s.version, Network: s.c.Network, Login: login, Tools: []ToolStatus{},
 	}
 	about := func(t ToolStatus) ToolStatus {
 		d, ok := s.listed[t.Tool]

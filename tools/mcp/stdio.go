@@ -38,6 +38,8 @@ type wire interface {
 	connect() sdk.Transport
 	// close ends what connect began, and returns when nothing of it is left.
 	close()
+	// refusal returns why the server has refused to be connected to, if it wants a login.
+	refusal() error
 	// explain returns err with what is known of how the server ended, after close.
 	explain(err error) error
 }
@@ -81,6 +83,8 @@ func (s *server) startProcess(ctx context.Context) (*process, error) {
 	}()
 	return p, nil
 }
+
+func (p *process) refusal() error { return nil }
 
 func (p *process) connect() sdk.Transport {
 	return marking{&sdk.IOTransport{Reader: p.stdout, Writer: p.stdin, MaxLineLength: maxMessage}}

@@ -104,6 +104,10 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	case res.NeedsInput() || len(res.InputRequests) > 0:
 		return t.ask(ctx, c, res)
 	}
+	if kind := unknownKind(res); kind != "" {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "interrupted; outcome unknown: the MCP server %s has answered the call of %s in a way that is not known here (%s). "+
+			"Whether it was done is not known: look, before you call it again", t.name, t.config.Name, kind)
+	}
 	result := tools.Result{Content: frame(t.name, resultText(res)), Metadata: t.metadata(len(res.Content))}
 	if res.IsError {
 		return result, fmt.Errorf("%s of the MCP server %s failed", t.config.Name, t.name)

@@ -77,6 +77,9 @@ func (s Server) validateCommand(ps *problems.List, at string) {
 	if len(s.Headers) > 0 {
 		ps.Add(at+".headers", "are for a url, and this server is a program; its env holds what it needs")
 	}
+	if !s.OAuth.IsZero() {
+		ps.Add(at+".oauth", "is for a url, and this server is a program; its env holds what it needs")
+	}
 	if len(s.AllowPrivate) > 0 {
 		ps.Add(at+".allow_private", "is for a url, and this server is a program; network: true lets it use the network")
 	}
@@ -106,6 +109,10 @@ func (s Server) validateURL(ps *problems.List, at string) {
 		case u.Scheme == "http" && len(s.AllowPrivate) == 0:
 			ps.Add(at+".url", "http is for a server in a network of allow_private; over the internet it has to be https")
 		}
+	}
+	s.OAuth.Validate(ps, at+".oauth")
+	if !s.OAuth.IsZero() && s.hasToken() {
+		ps.Add(at+".oauth", "not together with the header authorization, which holds a token already")
 	}
 	for _, v := range s.Headers {
 		switch {

@@ -6,6 +6,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/mcp"
+	"parley/tools/mcp/oauth"
 	"parley/tools/programs"
 	"parley/tools/web/guard"
 )
@@ -50,10 +51,31 @@ func TestValidate(t *testing.T) {
 		"a header in a header": {remote, func(s *mcp.Server) {
 			s.Headers = []programs.Variable{{Name: "x-key", Value: "a\r\nx-other: b"}}
 		}, "servers[0].headers.x-key: the value holds a line end"},
-		"a price":           {good, func(s *mcp.Server) { s.Price, s.Tools[0].Price = "0.01", "1000" }, ""},
-		"no price":          {good, func(s *mcp.Server) { s.Price = "cheap" }, `servers[0].price: not what one call costs, in dollars such as 0.005: not an amount of dollars: "cheap"`},
-		"a price of a tool": {good, func(s *mcp.Server) { s.Tools[0].Price = "-1" }, "servers[0].tools[0].price: not what one call costs, in dollars such as 0.005: -$1.00 is below 0"},
-		"a time":            {good, func(s *mcp.Server) { s.Timeout = -1 }, "servers[0].timeout: -1ns is less than nothing"},
+		"a login": {remote, func(s *mcp.Server) {
+			s.OAuth = oauth.Config{ClientID: "a", ClientSecretFile: "/secret", Issuer: "https://auth.example.org", Redirect: "http://127.0.0.1:8477/callback", Scopes: []string{"a:b"}}
+		}, ""},
+		"a login of a program": {good, func(s *mcp.Server) { s.OAuth.ClientID = "a" }, "servers[0].oauth: is for a url"},
+		"a login with a token": {remote, func(s *mcp.Server) {
+			s.OAuth.ClientID, s.Headers = "a", []programs.Variable{{Name: "Authorization", Value: "Bearer x"}}
+		}, "servers[0].oauth: not together with the header authorization"},
+		"a grant":                {remote, func(s *mcp.Server) { s.OAuth.Grant = "password" }, `servers[0].oauth.grant: "password" is none of`},
+		"nobody who logs in":     {remote, func(s *mcp.Server) { s.OAuth.Grant = oauth.ClientCredentials }, "servers[0].oauth.client_id: required"},
+		"nothing to log in with": {remote, func(s *mcp.Server) { s.OAuth = oauth.Config{Grant: oauth.ClientCredentials, ClientID: "a"} }, "servers[0].oauth.client_secret_file: required"},
+		"a secret for everybody": {remote, func(s *mcp.Server) { s.OAuth = oauth.Config{ClientID: "a", ClientSecretFile: "/secret"} }, "servers[0].oauth.issuer: required: the authorization server that may see the secret"},
+		"a secret of nobody": {remote, func(s *mcp.Server) {
+			s.OAuth = oauth.Config{ClientSecretFile: "/secret", Issuer: "https://a.example.org"}
+		}, "servers[0].oauth.client_id: required"},
+		"a key of a person's login": {remote, func(s *mcp.Server) {
+			s.OAuth = oauth.Config{ClientID: "a", KeyFile: "/key", Issuer: "https://a.example.org"}
+		}, "servers[0].oauth.key_file: is for grant"},
+		"an issuer over http":       {remote, func(s *mcp.Server) { s.OAuth.Issuer = "http://auth.example.org" }, `servers[0].oauth.issuer: "http://auth.example.org" is not https`},
+		"a redirect to anybody":     {remote, func(s *mcp.Server) { s.OAuth.Redirect = "http://example.org/callback" }, "servers[0].oauth.redirect:"},
+		"a document without a path": {remote, func(s *mcp.Server) { s.OAuth.ClientMetadata = "https://example.org" }, "servers[0].oauth.client_metadata:"},
+		"a scope that is two":       {remote, func(s *mcp.Server) { s.OAuth.Scopes = []string{"a b"} }, "servers[0].oauth.scopes[0]:"},
+		"a price":                   {good, func(s *mcp.Server) { s.Price, s.Tools[0].Price = "0.01", "1000" }, ""},
+		"no price":                  {good, func(s *mcp.Server) { s.Price = "cheap" }, `servers[0].price: not what one call costs, in dollars such as 0.005: not an amount of dollars: "cheap"`},
+		"a price of a tool":         {good, func(s *mcp.Server) { s.Tools[0].Price = "-1" }, "servers[0].tools[0].price: not what one call costs, in dollars such as 0.005: -$1.00 is below 0"},
+		"a time":                    {good, func(s *mcp.Server) { s.Timeout = -1 }, "servers[0].timeout: -1ns is less than nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

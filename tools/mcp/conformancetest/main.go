@@ -1,5 +1,5 @@
 // Command conformancetest is the MCP client of agents, as the protocol's conformance suite starts
-// clients:
+// clients, those of OAuth too: an operator with a browser logs in.
 //
 //	go build -o /tmp/client ./tools/mcp/conformancetest
 //	npx @modelcontextprotocol/conformance client --suite core --command /tmp/client
@@ -16,8 +16,8 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"parley/tools"
@@ -59,16 +59,26 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := strconv.Atoi(at.Port())
-	if err != nil {
-		return fmt.Errorf("read the port of %s: %w", at, err)
+	everyPort := make([]int, 65535)
+	for i := range everyPort {
+		everyPort[i] = i + 1
 	}
-	server := mcp.Server{Name: "suite", URL: at.String(), AllowPrivate: []guard.Network{{CIDR: "127.0.0.0/8", Ports: []int{port}}, {CIDR: "::1/128", Ports: []int{port}}}}
+	dir, err := os.MkdirTemp("", "conformance")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	login, err := loginConfig(ctx, at, dir)
+	if err != nil {
+		return err
+	}
+	// The suite's authorization servers are on ports of their own.
+	server := mcp.Server{OAuth: login, Name: "suite", URL: at.String(), AllowPrivate: []guard.Network{{CIDR: "127.0.0.0/8", Ports: everyPort}, {CIDR: "::1/128", Ports: everyPort}}}
 	for _, name := range known {
 		server.Tools = append(server.Tools, mcp.ToolConfig{Name: name, Category: tools.Write})
 	}
 	changed, p := make(chan struct{}, 1), &person{}
-	h, err := mcp.NewHost(mcp.Options{Servers: []mcp.Server{server}, People: p, Version: "1", Changed: func() {
+	h, err := mcp.NewHost(mcp.Options{Servers: []mcp.Server{server}, People: p, Version: "1", Logins: filepath.Join(dir, "logins"), Changed: func() {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -80,7 +90,7 @@ func run(ctx context.Context) error {
 	running, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- h.Run(running) }()
-	err = use(ctx, h, calls, p, changed)
+	err = use(ctx, &operator{host: h}, calls, p, changed)
 	end()
 	return errors.Join(err, <-ended)
 }
@@ -129,9 +139,17 @@ func wantedCalls() (all []wantedCall, err error) {
 }
 
 // use consents to the tools of the server once they are listed, and calls them.
-func use(ctx context.Context, h *mcp.Host, calls []wantedCall, p *person, changed <-chan struct{}) error {
-	for {
+func use(ctx context.Context, o *operator, calls []wantedCall, p *person, changed <-chan struct{}) error {
+	for seen := (time.Time{}); ; {
+		h := o.host
 		st := h.Status()[0]
+		if st.State == mcp.NeedsLogin && st.Since != seen {
+			seen = st.Since
+			if err := o.logIn(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if st.State == mcp.Up {
 			consents := map[string]mcp.Definition{}
 			for _, t := range st.Tools {
@@ -140,7 +158,7 @@ func use(ctx context.Context, h *mcp.Host, calls []wantedCall, p *person, change
 				}
 			}
 			h.SetConsents(st.Name, consents)
-			return call(ctx, h.Tools(), calls, p)
+			return call(ctx, o, calls, p)
 		}
 		select {
 		case <-changed:
@@ -151,8 +169,9 @@ func use(ctx context.Context, h *mcp.Host, calls []wantedCall, p *person, change
 }
 
 // call calls each tool once, or as the suite wants it. What comes of it is the suite's to judge.
-func call(ctx context.Context, offered []tools.Tool, calls []wantedCall, p *person) error {
+func call(ctx context.Context, o *operator, calls []wantedCall, p *person) error {
 	schemas := map[string]json.RawMessage{}
+	offered := o.host.Tools()
 	for _, t := range offered {
 		schemas[t.Definition().Name] = t.Definition().Schema
 	}
@@ -176,6 +195,12 @@ func call(ctx context.Context, offered []tools.Tool, calls []wantedCall, p *pers
 				res, err := t.Run(ctx, tools.Call{ID: "1", Name: name, Arguments: arguments})
 				_, _ = fmt.Fprintf(os.Stderr, "%s %s: %q, %v\n", name, arguments, res.Content, err)
 				again = p.isAsked()
+				if st := o.host.Status()[0]; err != nil && (st.State == mcp.NeedsLogin || st.Problem != "") {
+					if err := o.logIn(ctx); err != nil {
+						return err
+					}
+					again = true
+				}
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/oauth2"
 
 	"parley/tools/programs"
 	"parley/tools/web/guard"
@@ -43,8 +44,11 @@ func (s *server) dial() (*remote, error) {
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	c.Transport = &courier{next: c.Transport, headers: s.c.Headers, agent: s.o.Version}
 	r := &remote{url: u.String(), client: c}
-	if s.login != nil {
+	switch {
+	case s.login != nil:
 		r.login = &gatekeeper{OAuthHandler: s.login}
+	case s.c.hasToken():
+		r.login = &gatekeeper{OAuthHandler: headerToken{}}
 	}
 	return r, nil
 }
@@ -71,6 +75,22 @@ func (r *remote) refusal() error {
 		return *err
 	}
 	return nil
+}
+
+// headerToken is for servers whose token stands in the operator's headers: there is no other.
+type headerToken struct{}
+
+var _ auth.OAuthHandler = headerToken{}
+
+var errHeaderToken = errors.New("the server does not take the token of the header authorization")
+
+// TokenSource implements [auth.OAuthHandler].
+func (headerToken) TokenSource(context.Context) (oauth2.TokenSource, error) { return nil, nil } //nolint:nilnil // as the interface has it
+
+// Authorize implements [auth.OAuthHandler].
+func (headerToken) Authorize(_ context.Context, _ *http.Request, res *http.Response) error {
+	_ = res.Body.Close()
+	return fmt.Errorf("%w: %s", errHeaderToken, http.StatusText(res.StatusCode))
 }
 
 // gatekeeper notes why a refused request could not be made again. The library asks a server that has

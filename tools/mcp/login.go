@@ -113,6 +113,8 @@ func (s *server) unauthorized(now *session, t *Tool, err error) error {
 		s.o.Log.Warn("MCP server wants a login with more rights", "server", s.c.Name, "tool", t.config.Name, "problem", s.told(need))
 	case ok:
 		now.end(fmt.Errorf("%w: %w", errEnded, err)) // it is said when the session is over
+	case errors.Is(err, errHeaderToken):
+		return tools.Errorf(tools.Permanent, "the MCP server %s does not take the token that its operator gave, so %s was not done", s.c.Name, t.config.Name)
 	case errors.Is(err, oauth.ErrForbidden):
 		return tools.Errorf(tools.Permanent, "the MCP server %s does not permit %s (403), so it was not done", s.c.Name, t.config.Name)
 	default:

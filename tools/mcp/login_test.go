@@ -166,7 +166,7 @@ func TestWhereNobodyCanLogIn(t *testing.T) {
 	a, c := gated(t)
 	c.Headers = []programs.Variable{{Name: "Authorization", Value: "Bearer wrong"}}
 	r := open(t, nil, c)
-	r.await("Unauthorized")
+	r.await("the server does not take the token of the header authorization: Unauthorized")
 	for server, want := range map[string]string{"test": "gives a token to the MCP server test", "other": `no MCP server "other"`} {
 		if _, err := r.BeginLogin(t.Context(), server, "http://127.0.0.1:3000/callback"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", server, err)
@@ -174,6 +174,29 @@ func TestWhereNobodyCanLogIn(t *testing.T) {
 	}
 	if n := a.Asked("metadata"); n != 0 {
 		t.Errorf("the authorization server was asked %d times", n)
+	}
+}
+
+// A call that the server has refused twice, also with the token that the authorization server has just
+// given, was not done, and nobody says that it may have been.
+func TestAServerThatTakesNoToken(t *testing.T) {
+	t.Parallel()
+	a, c := gated(t)
+	var wrong atomic.Bool
+	a.Spoil = func(what string, doc map[string]any) {
+		if what == "token" && wrong.Load() {
+			doc["access_token"] = "wrong-token"
+		}
+	}
+	r := open(t, nil, c)
+	r.awaitState(mcp.NeedsLogin)
+	r.logIn(a)
+	r.awaitTool("echo", mcp.New)
+	r.consent("echo")
+	wrong.Store(true)
+	a.Expire()
+	if _, err := r.call(t.Context(), "test__echo", "x"); err == nil || tools.KindOf(err) != tools.Transient || strings.Contains(err.Error(), "unknown") {
+		t.Errorf("got %v", err)
 	}
 }
 

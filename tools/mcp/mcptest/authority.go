@@ -214,6 +214,10 @@ func (a *Authority) site(next http.Handler) http.Handler {
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		a.note("mcp")
+		if r.Header.Get("Mcp-Method") == "" && r.ContentLength > 0 { // of revisions before 2026-07-28
+			http.Error(w, "the method is not said", http.StatusBadRequest)
+			return
+		}
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		a.mu.Lock()
 		t, ok := a.access[token]

@@ -393,7 +393,21 @@ func TestLoginsThatAreNotSafe(t *testing.T) {
 		"no registration":     {set("metadata", "registration_endpoint", ""), "registers no clients", false},
 		"an issuer unallowed": {func(_ *mcptest.Authority, o *oauth.Options) { o.Config.Issuer = "https://auth.example.org" }, "the configuration allows https://auth.example.org alone", false},
 		"a wrong iss":         {set("redirect", "iss", "https://evil.example.org"), "the browser came back from the authorization server https://evil.example.org", true},
-		"iss with a slash":    {set("redirect", "iss", "https://evil.example.org/"), "is not safe", true},
+		"iss with a slash": {func(a *mcptest.Authority, _ *oauth.Options) {
+			a.Spoil = func(what string, doc map[string]any) {
+				if what == "redirect" {
+					doc["iss"] = doc["iss"].(string) + "/"
+				}
+			}
+		}, "is not safe", true},
+		"an iss that nobody announced": {func(a *mcptest.Authority, _ *oauth.Options) {
+			a.Spoil = func(what string, doc map[string]any) {
+				delete(doc, "authorization_response_iss_parameter_supported")
+				if what == "redirect" {
+					doc["iss"] = "https://evil.example.org"
+				}
+			}
+		}, "is not safe", true},
 		"no iss": {func(a *mcptest.Authority, _ *oauth.Options) {
 			a.Spoil = func(_ string, doc map[string]any) { delete(doc, "iss") }
 		}, "without saying from which authorization server", true},

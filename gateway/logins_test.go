@@ -25,7 +25,7 @@ func (unchanging) Note(string) error { return nil }
 func (unchanging) Die()              {}
 
 // The operator logs in at an MCP server, which then tells the model the token: the token is in no
-// answer, no file but its own, and in nothing that the model reads. (docs/decisions/0103)
+// answer, no file but its own, and in nothing that the model reads. (docs/decisions/0104)
 func TestNobodyReadsTheTokenOfAnMCPServer(t *testing.T) {
 	a := mcptest.NewAuthority(t, unchanging{})
 	var ports []int

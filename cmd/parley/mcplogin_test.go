@@ -15,7 +15,7 @@ import (
 )
 
 // An operator logs in with a browser on this machine, by pasting where one on another machine was
-// led to, and logs out. (docs/decisions/0103)
+// led to, and logs out. (docs/decisions/0104)
 func TestTheOperatorLogsInAtAnMCPServer(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, silentWorld{})

@@ -6,7 +6,7 @@
 // An operator logs in once ([Client.Begin], [Client.Finish]); the grant that comes of it is a file.
 // [Client] is what the protocol's library asks for a token before each request, and what it tells
 // when a server refuses one. Metadata, registration and tokens are fetched by that library's oauthex
-// and by golang.org/x/oauth2; what is decided about them is decided here. See docs/decisions/0103.
+// and by golang.org/x/oauth2; what is decided about them is decided here. See docs/decisions/0104.
 package oauth
 
 import (

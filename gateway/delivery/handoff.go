@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"parley/sessions"
@@ -12,8 +13,10 @@ import (
 // and the lane sends it as soon as that commit is durable. What cannot be handed over is queued,
 // and found by a scan.
 
-// unsentMost is how many answers that were not handed over after all are remembered.
-const unsentMost = 1024
+const (
+	unsentMost     = 1024            // answers remembered that may stand as being sent, and were not
+	putBackTimeout = 5 * time.Second // an account that has ended waits for it
+)
 
 // Handoff takes the answer of one turn. It returns how the delivery begins, and settle, which
 // must be called once with whether the commit that ended the turn began it so, or failed. begin is
@@ -65,13 +68,12 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 		return nil, nil
 	}
 	return begin, func(sending bool, err error) {
-		switch {
-		case sending:
-			a.applyMarks(begin.Marks)
-		case err != nil: // it may stand as sending all the same, and nothing was sent
+		if sending || err != nil { // then it may stand as sending all the same
 			l.rememberUnsent(d.ID)
-			fallthrough
-		default:
+		}
+		if sending {
+			a.applyMarks(begin.Marks)
+		} else {
 			l.returnToOutbox(d.ID)
 		}
 		decided <- sending
@@ -92,8 +94,11 @@ func (l *lanes) occupy(run uint64, a *attempt, decided <-chan bool) bool {
 	l.chats[chat] = c
 	ctx := l.ctx
 	l.wg.Go(func() {
-		if <-decided {
+		if sending := <-decided; sending && ctx.Err() == nil {
 			l.deliver(ctx, c, a)
+		}
+		if ctx.Err() != nil && l.takeUnsent(a.d.ID) {
+			a.putBack(ctx)
 		}
 		l.work(ctx, c)
 	})
@@ -132,7 +137,18 @@ func (a *attempt) begin(ctx context.Context) *sessions.Progress {
 	return &p
 }
 
-// rememberUnsent notes that nothing was sent of an answer whose turn ended with an error.
+// putBack queues an answer again of which nothing was sent, and nothing may be sent any more here:
+// who sends it next is in no doubt.
+func (a *attempt) putBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackTimeout)
+	defer cancel()
+	err := a.advance(ctx, a.queuedAgain(0))
+	if err != nil && !errors.Is(err, errTaken) && !errors.Is(err, sessions.ErrNotFound) {
+		a.Logger.Warn("answer not put back, it will be repeated with a mark", "channel", a.name, "delivery", a.d.ID, "error", err)
+	}
+}
+
+// rememberUnsent notes that nothing was sent of an answer that stands as being sent, or may.
 func (l *lanes) rememberUnsent(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -141,14 +141,19 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 // retryLater puts the part back, so that a crash while waiting is no doubt, and
 // waits.
 func (a *attempt) retryLater(ctx context.Context, i int, wait time.Duration) error {
+	if err := a.advance(context.WithoutCancel(ctx), a.queuedAgain(i)); err != nil {
+		return err
+	}
+	return a.Wait(ctx, wait)
+}
+
+// queuedAgain returns the mark of a part of which this call has surely sent nothing.
+func (a *attempt) queuedAgain(i int) sessions.Mark {
 	m := a.newMark(i, sessions.Sending, sessions.Queued, "")
 	if m.Repeats > 0 { // still the same repeat
 		m.To, m.Repeats = sessions.Ambiguous, m.Repeats-1
 	}
-	if err := a.advance(context.WithoutCancel(ctx), m); err != nil {
-		return err
-	}
-	return a.Wait(ctx, wait)
+	return m
 }
 
 // markAmbiguous notes that a part may have arrived. It is sent again, marked as a

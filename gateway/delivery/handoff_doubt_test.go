@@ -1,0 +1,100 @@
+package delivery_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/broker"
+	"parley/gateway/delivery"
+	"parley/sessions"
+)
+
+// lostChats is a store that fails once to say where a chat is.
+type lostChats struct {
+	delivery.Store
+	fail *atomic.Bool
+}
+
+func (s lostChats) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
+	if s.fail.CompareAndSwap(true, false) {
+		return sessions.Chat{}, errStore
+	}
+	return s.Store.Chat(ctx, id)
+}
+
+// A store that fails between the end of a turn and the sending leaves no doubt: nothing was sent.
+func TestAnAnswerThatCouldNotBeSentAtOnceIsNoRepeat(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var fail atomic.Bool
+	p := r.start(func(o *delivery.Options) { o.Store = lostChats{o.Store, &fail} })
+	sending := r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+		done, err := r.commit(e)
+		fail.Store(true)
+		return done, err
+	})
+	if !sending {
+		t.Error("not begun with the turn's end")
+	}
+	r.delivered()
+	r.wantCalls("send a one")
+}
+
+// An account that stopped to send while the turn ended sends nothing, and leaves no doubt to who
+// sends next.
+func TestAnAnswerThatCameTooLateForItsAccountIsNoRepeat(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"its grace period is over": nil, "its lease was lost": broker.ErrLeaseLost} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				sends, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				p := r.run(func(d *delivery.Delivery, ctx context.Context) error {
+					g, ctx := errgroup.WithContext(ctx)
+					g.Go(func() error { _ = d.Listen(ctx); return nil })
+					g.Go(func() error { return d.Send(sends, "tg") })
+					return g.Wait() //nolint:wrapcheck // it is shown
+				}, func(o *delivery.Options) { o.Grace = time.Second })
+				r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+					stop(cause)
+					time.Sleep(2 * time.Second)
+					return r.commit(e)
+				})
+				p.end()
+				r.wantCalls()
+				next := r.start()
+				r.delivered()
+				r.wantCalls("send a one")
+				next.end()
+			})
+		})
+	}
+}
+
+// A commit that its worker gave up may be made all the same, later.
+func TestAnAnswerWhoseCommitCameLaterIsNoRepeat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start()
+		var late sessions.FinishTurn
+		r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+			late = e
+			return sessions.Finished{}, context.Canceled
+		})
+		synctest.Wait()
+		if done, err := r.commit(late); err != nil || !done.Sending {
+			t.Fatal(done, err)
+		}
+		r.delivered()
+		r.wantCalls("send a one")
+		p.end()
+	})
+}

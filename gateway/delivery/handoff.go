@@ -61,10 +61,14 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 	if !l.occupy(run, a, decided) {
 		return nil, nil
 	}
-	begin := a.begin(ctx)
-	if begin == nil {
-		l.release(d.ID)
-		decided <- false
+	var begin *sessions.Progress
+	defer func() {
+		if begin == nil { // also after a panic, which the worker survives
+			l.release(d.ID)
+			decided <- false
+		}
+	}()
+	if begin = a.begin(ctx); begin == nil {
 		return nil, nil
 	}
 	return begin, func(sending bool, err error) {

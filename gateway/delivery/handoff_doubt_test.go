@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"parley/broker"
+	"parley/channels"
 	"parley/gateway/delivery"
 	"parley/sessions"
 )
@@ -76,6 +77,41 @@ func TestAnAnswerThatCameTooLateForItsAccountIsNoRepeat(t *testing.T) {
 			})
 		})
 	}
+}
+
+// panicky is a network that panics once when it is to render a text.
+type panicky struct {
+	*net
+	panics *atomic.Bool
+}
+
+func (n panicky) Render(text string) []channels.Body {
+	if n.panics.CompareAndSwap(true, false) {
+		panic("cannot be rendered")
+	}
+	return n.net.Render(text)
+}
+
+// A worker survives a panic, and so does the lane.
+func TestAHandoffThatPanicsLeavesItsLane(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var panics atomic.Bool
+	p := r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{panicky{r.net, &panics}} })
+	take := p.taken()
+	panics.Store(true)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		take(t.Context(), ending("a", "t1", "one").Replies[0], time.Now())
+	}()
+	r.finish("a", "t1", "one")
+	p.wake()
+	r.await("the answer", func() bool { return r.counted("delivered one") == 1 })
+	r.wantCalls("send a one")
 }
 
 // A commit that its worker gave up may be made all the same, later.

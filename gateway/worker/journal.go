@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"parley/agent"
@@ -89,9 +90,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		return err
 	}
 	faultpoint.HitOn("worker.finish.before", o.Text)
-	settle := j.handOver(ctx, &e)
-	done, err := j.End(ctx, e)
-	settle(done.Sending, err)
+	done, err := j.endSettled(ctx, e)
 	if err != nil {
 		return fmt.Errorf("finish the turn: %w", err)
 	}
@@ -114,6 +113,18 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		j.a.w.signalOutbox(j.t.Channel)
 	}
 	return nil
+}
+
+// errPanicked is what a handoff is told that ended with a panic, which the worker survives.
+var errPanicked = errors.New("the end of the turn panicked")
+
+// endSettled ends the turn, and settles what was handed over for it, whatever happens: a lane waits
+// for that.
+func (j *journal) endSettled(ctx context.Context, e sessions.FinishTurn) (done sessions.Finished, err error) {
+	settle, err := j.handOver(ctx, &e), errPanicked
+	defer func() { settle(done.Sending, err) }()
+	done, err = j.End(ctx, e)
+	return done, err //nolint:wrapcheck // it is wrapped by who calls
 }
 
 // handOver has the answer sent as soon as the end of the turn is durable, if it can be. settle takes

@@ -41,7 +41,8 @@ type Client struct {
 	pending   *pending   // nil: no login is under way
 	unsaved   *grant     // what could not be written; nil: the file is right
 	own       *grant     // of client credentials; nil: there is none
-	concealed [3]string
+	secret    string     // of the configuration, as it was read last
+	concealed [4]string
 }
 
 var _ auth.OAuthHandler = (*Client)(nil)

@@ -129,8 +129,8 @@ func (c *Client) conceal(g *grant) {
 	if c.o.Conceal == nil {
 		return
 	}
-	all := [3]string{g.Access, g.Refresh, g.ClientSecret}
 	c.mu.Lock()
+	all := [4]string{g.Access, g.Refresh, g.ClientSecret, c.secret}
 	known := c.concealed == all
 	c.concealed = all
 	c.mu.Unlock()
@@ -147,6 +147,9 @@ func writeFile(path string, g *grant) (err error) {
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of logins: %w", err)
+	}
+	if err := removeUnfinished(path); err != nil {
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new") // with mode 0600
 	if err != nil {
@@ -165,6 +168,21 @@ func writeFile(path string, g *grant) (err error) {
 		return fmt.Errorf("put the file in its place: %w", err)
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// removeUnfinished removes what processes left that ended while they wrote: tokens stand in it. The
+// caller holds the lock.
+func removeUnfinished(path string) error {
+	all, err := filepath.Glob(path + ".*.new")
+	if err != nil {
+		return fmt.Errorf("look for unfinished files: %w", err)
+	}
+	for _, old := range all {
+		if err := os.Remove(old); err != nil {
+			return fmt.Errorf("remove an unfinished file: %w", err)
+		}
+	}
+	return nil
 }
 
 func syncDir(dir string) error {

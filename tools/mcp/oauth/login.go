@@ -200,7 +200,11 @@ func (c *Client) secretOf(g *grant) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read oauth.client_secret_file: %w", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	secret := strings.TrimSpace(string(text))
+	c.mu.Lock()
+	c.secret = secret
+	c.mu.Unlock()
+	return secret, nil
 }
 
 // Finish ends a login with the address to which the browser was led. Each address serves once.

@@ -168,6 +168,10 @@ func TestLogin(t *testing.T) {
 	if r.Status() != nil {
 		t.Error("there is a login before anybody has logged in")
 	}
+	unfinished := filepath.Join(r.folder, "test.json.123.new") // by a process that was killed
+	if err := errors.Join(os.MkdirAll(r.folder, 0o700), os.WriteFile(unfinished, []byte("access-old"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	r.logIn("further")
 	if got := r.Scopes(); !slices.Equal(got, []string{"further", "use"}) {
 		t.Errorf("asked for %q: those that the server wanted, and further", got)
@@ -344,6 +348,39 @@ func TestAnAuthorizationServerThatIsAwayForAWhile(t *testing.T) {
 	if r.Status() == nil {
 		t.Error("the login is over, although the authorization server did not say so")
 	}
+}
+
+// A token that was replaced and cannot be written is used still: the old one is worth nothing.
+func TestALoginThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	var full atomic.Bool
+	var file string
+	r := newRig(t, func(a *mcptest.Authority, o *oauth.Options) {
+		file = filepath.Join(o.Folder, "test.json")
+		a.Spoil = func(what string, _ map[string]any) {
+			if what == "token" && full.Load() { // in place of the file stands what nothing replaces
+				if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "x"), 0o700)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	r.logIn()
+	full.Store(true)
+	r.pass(mcptest.Lifetime)
+	r.isAccepted(r.Client)
+	r.isAccepted(r.Client)
+	if n := r.Asked("refresh_token"); n != 1 || !strings.Contains(r.log.String(), "new token of an MCP server not written") {
+		t.Errorf("replaced %d times, and the log says\n%s", n, r.log)
+	}
+	full.Store(false)
+	if err := os.RemoveAll(file); err != nil {
+		t.Fatal(err)
+	}
+	r.pass(mcptest.Lifetime)
+	r.isAccepted(r.Client)
+	r.isAccepted(oauth.New(r.options)) // it is written again
+	r.isRight()
 }
 
 func TestMoreRights(t *testing.T) {

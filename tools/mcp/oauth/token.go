@@ -199,10 +199,13 @@ func (c *Client) Logout(ctx context.Context) (bool, error) {
 	c.unsaved, c.pending = nil, nil
 	c.mu.Unlock()
 	err = os.Remove(c.path())
-	if errors.Is(err, os.ErrNotExist) {
-		return g != nil, nil
+	if errors.Is(err, os.ErrNotExist) && g == nil {
+		return false, nil
 	}
-	if err = errors.Join(err, syncDir(c.o.Folder)); err != nil {
+	if errors.Is(err, os.ErrNotExist) { // it could not be written
+		err = nil
+	}
+	if err = errors.Join(err, removeUnfinished(c.path()), syncDir(c.o.Folder)); err != nil {
 		return true, fmt.Errorf("forget the login at the MCP server %s: %w", c.o.Server, err)
 	}
 	if errRead == nil && g != nil && g.Revoke != "" && g.Refresh+g.Access != "" {

@@ -45,6 +45,18 @@ func parseSince(now time.Time, text string) (time.Time, error) {
 	return time.Time{}, newUsageError("--since %q is neither a duration as 24h or 7d, nor a day as 2026-01-01", text)
 }
 
+// parseUntil reads a bound as parseSince does; nothing, or now, is none.
+func parseUntil(now time.Time, text string) (time.Time, error) {
+	if text == "now" {
+		return time.Time{}, nil
+	}
+	t, err := parseSince(now, text)
+	if err != nil {
+		return t, newUsageError("--until %q is neither a duration as 24h or 7d, nor a day as 2026-01-01, nor now", text)
+	}
+	return t, nil
+}
+
 // completeFlag offers the values of a flag to shells.
 func completeFlag(c *cobra.Command, flag string, values ...string) {
 	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {

@@ -163,8 +163,8 @@ context about SO MANY
 SESSION                     ROLE  AGENT  STATE  MESSAGES  CALLS      OWN  SUBTREE   HELD
 SESSION-ID................  *    idle          2      1  *   $0.00
 
-TURN                                OPENED  TOOK  OUTCOME   STEPS  ATTEMPTS  CHANNEL
-*   TIME  *  end_turn      1         1  tg
+TURN                                OPENED  TOOK  OUTCOME   STEPS  ATTEMPTS     COST  CHANNEL
+*   TIME  *  end_turn      1         1  COST  tg
 `)
 	table := saidOf(t, "usage", "-c", config)
 	csv := saidOf(t, "usage", "-c", config, "--by", "channel", "--format", "csv", "--since", "24h")

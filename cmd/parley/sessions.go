@@ -180,13 +180,14 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 }
 
 func newTurnTable(d admin.SessionDetail) *table {
-	t := newTable("TURN", "OPENED", ">TOOK", "OUTCOME", ">STEPS", ">ATTEMPTS", "CHANNEL")
-	for _, one := range d.Turns {
+	t := newTable("TURN", "OPENED", ">TOOK", "OUTCOME", ">STEPS", ">ATTEMPTS", ">COST", "CHANNEL")
+	spent := d.TurnCosts()
+	for i, one := range d.Turns {
 		took, outcome := d.Now.Sub(one.Opened), one.State
 		if !one.Ended.IsZero() {
 			took, outcome = one.Ended.Sub(one.Opened), one.Outcome
 		}
-		t.add(one.ID, formatTime(one.Opened), took.Round(10*time.Millisecond).String(), outcome, strconv.Itoa(one.Steps), strconv.Itoa(one.Attempts), sanitize(one.Channel))
+		t.add(one.ID, formatTime(one.Opened), took.Round(10*time.Millisecond).String(), outcome, strconv.Itoa(one.Steps), strconv.Itoa(one.Attempts), spent[i], sanitize(one.Channel))
 	}
 	return t
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func usageCommand(p program) *cobra.Command {
-	var by, from, format string
+	var by, from, to, format string
+	formats := []string{"table", "csv", "json", "focus"}
 	var groupings []string
 	for _, g := range admin.Groupings() {
 		groupings = append(groupings, string(g))
@@ -26,22 +27,44 @@ func usageCommand(p program) *cobra.Command {
 		Short: "Sum up what models were used for, and what it cost",
 		Long: `usage sums up the ledger, exactly: every attempt of every model call, in dollars
 to the last decimal. Days are days in UTC. A session stands for its own calls;
-what its sub-agents cost stands beside it.`,
+what its sub-agents cost stands beside it. By person and by group its calls count for who
+asked, those of sub-agents too; those of jobs for the job.
+
+Two groupings divide each other: --by model,person. The format focus is CSV with the columns
+of FOCUS 1.3, a row for each day, model, instance, agent and purpose.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		at, err := parseSince(time.Now(), from)
 		if err != nil {
 			return err
 		}
-		if err := checkOneOf("--by", by, groupings...); err != nil {
+		end, err := parseUntil(time.Now(), to)
+		if err != nil {
 			return err
 		}
-		if err := checkOneOf("--format", format, "table", "csv", "json"); err != nil {
+		if err := checkOneOf("--format", format, formats...); err != nil {
 			return err
 		}
 		if o.json {
 			format = "json"
 		}
-		u, err := ask.Usage(ctx, admin.UsageQuery{Since: at, By: admin.Grouping(by)})
+		q := admin.UsageQuery{Since: at, Until: end}
+		for i, one := range strings.Split(by, ",") {
+			if err := checkOneOf("--by", one, groupings...); err != nil {
+				return err
+			}
+			switch i {
+			case 0:
+				q.By = admin.Grouping(one)
+			case 1:
+				q.Also = []admin.Grouping{admin.Grouping(one)}
+			default:
+				return newUsageError("--by %s: usage is summed up by two things at most", by)
+			}
+		}
+		if format == "focus" {
+			q.By, q.Also = focusBy()
+		}
+		u, err := ask.Usage(ctx, q)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -50,16 +73,19 @@ what its sub-agents cost stands beside it.`,
 			return o.printJSON(u)
 		case "csv":
 			return printUsageCSV(o.out, u)
+		case "focus":
+			return printFocus(o.out, u)
 		}
 		return printUsage(o.out, u)
 	})
 	f := c.Flags()
 	f.StringVar(&from, "since", "", "only calls since: 24h, 7d, or a day as 2026-01-01 (UTC); without, of all time")
-	f.StringVar(&by, "by", "model", "sum up by "+strings.Join(groupings, ", "))
-	f.StringVar(&format, "format", "table", "table, csv or json")
+	f.StringVar(&to, "until", "", "only calls before: as --since, or now")
+	f.StringVar(&by, "by", "model", "sum up by "+strings.Join(groupings, ", ")+", or by two of them: model,day")
+	f.StringVar(&format, "format", "table", "table, csv, json, or focus, which has its own groups")
 	c.MarkFlagsMutuallyExclusive("json", "format")
 	completeFlag(c, "by", groupings...)
-	completeFlag(c, "format", "table", "csv", "json")
+	completeFlag(c, "format", formats...)
 	return c
 }
 
@@ -73,14 +99,28 @@ func usageCells(u admin.Usage) []string {
 }
 
 func printUsage(w io.Writer, u admin.UsageReport) error {
-	columns := []string{strings.ToUpper(string(u.By)), ">CALLS", ">COST", ">INPUT", ">CACHE READ", ">CACHE WRITE", ">OUTPUT", ">REASONING", ">UNPRICED", ">INTERRUPTED"}
+	columns := []string{strings.ToUpper(string(u.By))}
+	for _, also := range u.Also {
+		columns = append(columns, strings.ToUpper(string(also)))
+	}
+	columns = append(columns, ">CALLS", ">COST", ">INPUT", ">CACHE READ", ">CACHE WRITE", ">OUTPUT", ">REASONING", ">UNPRICED", ">INTERRUPTED")
 	titled := slices.ContainsFunc(u.Groups, func(g admin.Usage) bool { return g.Title != "" })
 	if titled {
 		columns = append(columns, "TITLE")
 	}
 	t := newTable(columns...)
+	also := len(u.Also)
 	row := func(group string, u admin.Usage) {
-		cells := append([]string{sanitize(group), strconv.FormatInt(u.Calls, 10), "$" + u.Cost.Exact()}, usageCells(u)...)
+		cells := []string{sanitize(group)}
+		for i := range also {
+			name := ""
+			if i < len(u.Also) {
+				name = sanitize(u.Also[i])
+			}
+			cells = append(cells, name)
+		}
+		cells = append(cells, strconv.FormatInt(u.Calls, 10), "$"+u.Cost.Exact())
+		cells = append(cells, usageCells(u)...)
 		if titled {
 			cells = append(cells, sanitize(u.Title))
 		}
@@ -96,12 +136,16 @@ func printUsage(w io.Writer, u admin.UsageReport) error {
 // printUsageCSV has no line for the total, so that a column may be summed up.
 func printUsageCSV(w io.Writer, u admin.UsageReport) error {
 	out := csv.NewWriter(w)
-	head := []string{string(u.By), "calls", "cost_usd", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "unpriced", "interrupted"}
+	head := []string{string(u.By)}
+	for _, also := range u.Also {
+		head = append(head, string(also))
+	}
+	head = append(head, "calls", "cost_usd", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "unpriced", "interrupted")
 	if err := out.Write(head); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
 	for _, g := range u.Groups {
-		if err := out.Write(slices.Concat([]string{g.Group, strconv.FormatInt(g.Calls, 10), g.Cost.Exact()}, usageCells(g))); err != nil {
+		if err := out.Write(slices.Concat([]string{g.Group}, g.Also, []string{strconv.FormatInt(g.Calls, 10), g.Cost.Exact()}, usageCells(g))); err != nil {
 			return fmt.Errorf("write CSV: %w", err)
 		}
 	}

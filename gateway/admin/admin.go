@@ -44,6 +44,8 @@ type Store interface {
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Spent(ctx context.Context, s sessions.Scope, at time.Time) (settled, held costs.Amount, err error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
+	Turn(ctx context.Context, id string) (sessions.Turn, error)
+	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error
 	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
 	approvals.Store
 }

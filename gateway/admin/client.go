@@ -90,8 +90,13 @@ func (c *Client) Session(ctx context.Context, id string, transcript bool) (d Ses
 
 // Usage sums the ledger up.
 func (c *Client) Usage(ctx context.Context, q UsageQuery) (u UsageReport, err error) {
-	ask := url.Values{"by": {string(q.By)}}
+	by := string(q.By)
+	for _, also := range q.Also {
+		by += "," + string(also)
+	}
+	ask := url.Values{"by": {by}}
 	setIfGiven(ask, "since", formatTime(q.Since))
+	setIfGiven(ask, "until", formatTime(q.Until))
 	err = c.request(ctx, http.MethodGet, "/v1/usage", ask, &u)
 	return u, err
 }

@@ -76,7 +76,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /v1/sessions", s.sessions, "since", "sort", "limit", "channel")
 	handle("GET /v1/sessions/{id}", s.session, "transcript")
 	handle("GET "+whyPath, s.why, "message", "channel", "chat")
-	handle("GET /v1/usage", s.usage, "since", "by")
+	handle("GET /v1/usage", s.usage, "since", "until", "by")
 	handle("GET /v1/dead-letters", s.deadLetters, "after")
 	handle("GET /v1/dead-letters/{id}", s.deadLetter, "place", "body")
 	handle("DELETE /v1/dead-letters/{id}", s.drop, "place")

@@ -46,3 +46,17 @@ func (d SessionDetail) Costs() costs.Tree {
 	}
 	return costs.NewTree(nodes)
 }
+
+// TurnCosts shows what the turns have cost such that they add up to the session's own cost.
+func (d SessionDetail) TurnCosts() []string {
+	parts := make([]costs.Amount, len(d.Turns))
+	for i, t := range d.Turns {
+		parts[i] = costs.Amount(t.Cost)
+	}
+	column := costs.NewColumn(parts...)
+	shown := make([]string, len(parts))
+	for i := range parts {
+		shown[i] = column.Part(i)
+	}
+	return shown
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/costs"
 	"parley/gateway/conversations"
 	"parley/gateway/records"
 	"parley/sessionkeys"
@@ -106,6 +107,9 @@ type Turn struct {
 	Ended    time.Time `json:"ended,omitzero"`
 	Steps    int       `json:"steps"`    // answered model calls
 	Attempts int       `json:"attempts"` // how often work on it was taken up
+	// Cost is what its own calls have cost, without sub-agents; those of all turns are the
+	// session's own.
+	Cost USD `json:"cost_usd"`
 }
 
 func (s *Server) sessions(r *http.Request) (any, error) {
@@ -202,9 +206,13 @@ func (s *Server) session(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	spent, err := s.costOfTurns(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range turns {
 		one := Turn{
-			ID: t.ID, State: string(t.State), Outcome: string(t.Outcome), Channel: t.Channel, Sender: t.Sender,
+			Cost: USD(spent[t.ID]), ID: t.ID, State: string(t.State), Outcome: string(t.Outcome), Channel: t.Channel, Sender: t.Sender,
 			Opened: t.OpenedAt, Steps: t.Steps, Attempts: t.Attempts,
 		}
 		if t.State == sessions.Done {
@@ -216,6 +224,17 @@ func (s *Server) session(r *http.Request) (any, error) {
 		d.Transcript, err = s.transcript(ctx, id)
 	}
 	return d, err
+}
+
+// costOfTurns returns what the calls of a session have cost, by the turns for which they were made.
+func (s *Server) costOfTurns(ctx context.Context, id sessionkeys.SessionID) (map[string]costs.Amount, error) {
+	spent := map[string]costs.Amount{}
+	var wrong error
+	err := s.o.Store.Ledger(ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+		spent[e.Call.Turn], wrong = spent[e.Call.Turn].Add(e.Amount)
+		return wrong == nil
+	})
+	return spent, errors.Join(err, wrong)
 }
 
 func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool) (nodes []Node, err error) {

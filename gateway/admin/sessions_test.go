@@ -16,10 +16,13 @@ import (
 	"parley/costs"
 	"parley/gateway/admin"
 	"parley/gateway/gatewaytest"
+	"parley/gateway/policy"
+	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
 	"parley/simulators/model"
+	"parley/simulators/telegram"
 	"parley/transcript"
 )
 
@@ -268,8 +271,16 @@ func TestUsageIsTheLedgerWhateverItIsSummedUpBy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, by := range sessions.Groupings() {
-		for _, q := range []admin.UsageQuery{{By: by}, {By: by, Since: st.Since}} {
+	for _, by := range admin.Groupings() {
+		var two []admin.Grouping
+		for _, also := range admin.Groupings() {
+			if also != by {
+				two = append(two, also)
+			}
+		}
+		for _, q := range []admin.UsageQuery{
+			{By: by}, {By: by, Since: st.Since}, {By: by, Until: st.Now.Add(time.Hour)}, {By: by, Also: two[:1]}, {By: by, Also: two},
+		} {
 			u, err := ask.Usage(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
@@ -288,8 +299,70 @@ func TestUsageIsTheLedgerWhateverItIsSummedUpBy(t *testing.T) {
 			t.Errorf("by %s in an hour: %+v, %v", by, u, err)
 		}
 	}
-	_, err = ask.Usage(t.Context(), admin.UsageQuery{By: "mood"})
-	if e, ok := errors.AsType[*admin.Error](err); !ok || e.Kind != admin.Invalid {
-		t.Errorf("by mood: %v", err)
+	for _, q := range []admin.UsageQuery{
+		{By: "mood"}, {By: "model", Also: []admin.Grouping{"model"}}, {By: "model", Also: []admin.Grouping{""}}, {By: "model", Since: st.Now, Until: st.Now},
+	} {
+		_, err = ask.Usage(t.Context(), q)
+		if e, ok := errors.AsType[*admin.Error](err); !ok || e.Kind != admin.Invalid {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	u, err := ask.Usage(t.Context(), admin.UsageQuery{By: admin.ByPerson, Also: []admin.Grouping{admin.ByGroup, sessions.ByChannel}})
+	var names []string
+	for _, g := range u.Groups {
+		names = append(names, g.Group+" "+strings.Join(g.Also, " "))
+	}
+	slices.Sort(names)
+	if want := []string{"tg/1001 direct messages tg", "tg/1002 direct messages tg"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("by person: %q, %v", names, err)
+	}
+	if u, err := ask.Usage(t.Context(), admin.UsageQuery{By: admin.ByPerson, Until: st.Since.Add(-time.Hour)}); err != nil || len(u.Groups) != 0 {
+		t.Errorf("until before the beginning: %+v, %v", u, err)
+	}
+	list, err := ask.Sessions(t.Context(), admin.SessionQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range list.Sessions {
+		d, err := ask.Session(t.Context(), string(one.ID), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum admin.USD
+		for _, turn := range d.Turns {
+			sum += turn.Cost
+		}
+		if sum != d.Tree[0].Own || sum == 0 || len(d.TurnCosts()) != len(d.Turns) {
+			t.Errorf("the turns of %s cost %s, and it %s", one.ID, sum.Exact(), d.Tree[0].Own.Exact())
+		}
+	}
+}
+
+// What is asked in a group counts for the group and for who asked.
+func TestUsageByGroup(t *testing.T) {
+	t.Parallel()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Change: func(c *settings.Config) {
+		for name, a := range c.Channels.Telegram {
+			a.Access = policy.Access{People: []string{"1001", "1002"}, Groups: []string{"-2001"}}
+			c.Channels.Telegram[name] = a
+		}
+	}})
+	gw := env.Start()
+	for _, p := range []telegram.Person{gatewaytest.Ann, gatewaytest.Ben} {
+		env.Say(gatewaytest.Kitchen, p, "@"+gatewaytest.Username+" what is 6*7")
+		gw.NextDelivered()
+	}
+	env.Say(telegram.PrivateChat(gatewaytest.Ann), gatewaytest.Ann, "what is 6*7")
+	gw.NextDelivered()
+	u, err := admin.NewClient(gw.AdminSocket()).Usage(t.Context(), admin.UsageQuery{By: admin.ByGroup, Also: []admin.Grouping{admin.ByPerson}})
+	var names []string
+	var sum admin.USD
+	for _, g := range u.Groups {
+		names = append(names, g.Group+" "+g.Also[0])
+		sum += g.Cost
+	}
+	slices.Sort(names)
+	if want := []string{"direct messages tg/1001", "tg/-2001 tg/1001", "tg/-2001 tg/1002"}; err != nil || !slices.Equal(names, want) || sum != u.Total.Cost || sum == 0 {
+		t.Errorf("%q, %s of %s, %v", names, sum.Exact(), u.Total.Cost.Exact(), err)
 	}
 }

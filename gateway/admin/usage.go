@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/costs"
@@ -10,35 +12,50 @@ import (
 	"parley/sessions"
 )
 
-// Grouping describes what usage is summed up by: model, channel, agent, purpose, day
-// or session.
+// Grouping describes what usage is summed up by: model, channel, agent, purpose, day,
+// session, person or group.
 type Grouping = sessions.Grouping
 
+// What usage is summed up by beside what the store sums up by itself: people and groups are known
+// from the turns for which calls were made.
+const (
+	ByPerson Grouping = "person" // instance and network's id of who asked; the job whose run it was
+	ByGroup  Grouping = "group"  // instance and network's id; all direct messages are one
+)
+
 // Groupings are all there are.
-func Groupings() []Grouping { return sessions.Groupings() }
+func Groupings() []Grouping { return append(sessions.Groupings(), ByPerson, ByGroup) }
 
 // UsageQuery sets which calls are summed up, and by what.
 type UsageQuery struct {
-	Since time.Time // booked then or later; zero: all
-	By    Grouping
+	Since, Until time.Time // booked in [Since, Until); zero: no bound
+	By           Grouping
+	Also         []Grouping // by which each group is divided further
 }
+
+func (q UsageQuery) groupings() []Grouping { return append([]Grouping{q.By}, q.Also...) }
 
 // UsageReport is an answer of [Client.Usage]: the ledger's own sums, exact.
 type UsageReport struct {
-	Now    time.Time `json:"now"`
-	Since  time.Time `json:"since,omitzero"`
-	By     Grouping  `json:"by"`
-	Groups []Usage   `json:"groups"` // the dearest first; days in their order
-	Total  Usage     `json:"total"`
+	Now   time.Time `json:"now"`
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	By    Grouping  `json:"by"`
+	// Also is what each group is divided by further.
+	Also   []Grouping `json:"also,omitempty"`
+	Groups []Usage    `json:"groups"` // the dearest first; days in their order
+	Total  Usage      `json:"total"`
 }
 
 // Usage is what one group of calls used. Tokens are of disjoint kinds, but for
 // reasoning, which is part of the output.
 type Usage struct {
 	Group string `json:"group,omitempty"`
-	Title string `json:"title,omitempty"` // of the session that is the group
-	Calls int64  `json:"calls"`           // every attempt
-	Cost  USD    `json:"cost_usd"`
+	// Also are the further groups that it is in, as UsageReport.Also names them.
+	Also  []string `json:"also,omitempty"`
+	Title string   `json:"title,omitempty"` // of the session that is the group
+	Calls int64    `json:"calls"`           // every attempt
+	Cost  USD      `json:"cost_usd"`
 	// Unpriced calls have no known price: what they cost is not in Cost.
 	Unpriced int64 `json:"unpriced"`
 	// Interrupted calls may have cost more than Cost says.
@@ -59,41 +76,74 @@ func usageOf(u sessions.Usage) Usage {
 }
 
 func (s *Server) usage(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	by := sessions.Grouping(q.Get("by"))
-	if !slices.Contains(sessions.Groupings(), by) {
-		return nil, newError(Invalid, "usage is summed up by %v, not by %q", sessions.Groupings(), string(by))
-	}
-	since, err := parseTime(q.Get("since"))
+	q, err := readUsage(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.o.Store.Usage(r.Context(), sessions.UsageQuery{Since: since, By: by})
+	groups, err := s.sumUp(r.Context(), q)
 	if err != nil {
 		return nil, err
 	}
-	report := UsageReport{Now: s.o.Now().UTC(), Since: since.UTC(), By: by, Groups: []Usage{}}
+	report := UsageReport{Now: s.o.Now().UTC(), Since: q.Since.UTC(), Until: q.Until.UTC(), By: q.By, Also: q.Also, Groups: []Usage{}}
 	var sum []costs.Amount
 	t := &report.Total
-	for _, f := range found {
-		one := usageOf(f)
-		if by == sessions.BySession {
-			if one.Title, err = s.titleOf(r.Context(), sessionkeys.SessionID(f.Group)); err != nil {
+	for _, one := range groups {
+		if q.By == sessions.BySession {
+			if one.Title, err = s.titleOf(r.Context(), sessionkeys.SessionID(one.Group)); err != nil {
 				return nil, err
 			}
 		}
 		report.Groups = append(report.Groups, one)
-		sum = append(sum, f.Amount)
-		t.Calls += f.Calls
-		t.Unpriced += f.Unpriced
-		t.Interrupted += f.Interrupted
-		t.Input += f.Input
-		t.CacheRead += f.CacheRead
-		t.CacheWrite += f.CacheWrite
-		t.Output += f.Output
-		t.Reasoning += f.Reasoning
+		sum = append(sum, costs.Amount(one.Cost))
+		t.Calls += one.Calls
+		t.Unpriced += one.Unpriced
+		t.Interrupted += one.Interrupted
+		t.Input += one.Input
+		t.CacheRead += one.CacheRead
+		t.CacheWrite += one.CacheWrite
+		t.Output += one.Output
+		t.Reasoning += one.Reasoning
 	}
 	total, err := costs.SumOf(sum...)
 	t.Cost = USD(total)
 	return report, err
+}
+
+// readUsage reads what is asked.
+func readUsage(r *http.Request) (q UsageQuery, err error) {
+	v := r.URL.Query()
+	for name := range strings.SplitSeq(v.Get("by"), ",") {
+		by := Grouping(name)
+		if !slices.Contains(Groupings(), by) {
+			return q, newError(Invalid, "usage is summed up by %v, not by %q", Groupings(), name)
+		}
+		switch {
+		case q.By == "":
+			q.By = by
+		case slices.Contains(q.groupings(), by):
+			return q, newError(Invalid, "usage is summed up by %s once", name)
+		default:
+			q.Also = append(q.Also, by)
+		}
+	}
+	if q.Since, err = parseTime(v.Get("since")); err != nil {
+		return q, err
+	}
+	q.Until, err = parseTime(v.Get("until"))
+	if err == nil && !q.Until.IsZero() && !q.Until.After(q.Since) {
+		err = newError(Invalid, "usage is summed up until a time that is after since")
+	}
+	return q, err
+}
+
+// sumUp returns the sums: the store's own where that has them.
+func (s *Server) sumUp(ctx context.Context, q UsageQuery) (groups []Usage, err error) {
+	if len(q.Also) > 0 || !slices.Contains(sessions.Groupings(), q.By) {
+		return s.readUp(ctx, q)
+	}
+	found, err := s.o.Store.Usage(ctx, sessions.UsageQuery{Since: q.Since, Until: q.Until, By: q.By})
+	for _, f := range found {
+		groups = append(groups, usageOf(f))
+	}
+	return groups, err
 }

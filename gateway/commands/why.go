@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/costs"
 	"parley/gateway/fates"
 	"parley/gateway/messages"
 	"parley/sessions"
@@ -89,7 +88,7 @@ func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Tu
 	spent := max(f.Money.Total, f.Money.Spent)
 	text := fmt.Sprintf("set aside: %s for %s; spent: %s", f.Money.Reserved.Display(), plural(f.Money.Calls, "call"), spent.Display())
 	if more := spent - f.Money.Spent; more > 0 {
-		text += fmt.Sprintf(", %s of it by sub-agents and for titles", costs.Amount(more).Display())
+		text += fmt.Sprintf(", %s of it by sub-agents and for titles", more.Display())
 	}
 	if f.Money.Held > 0 {
 		text += fmt.Sprintf("; still held: %s", f.Money.Held.Display())

@@ -9,8 +9,9 @@ import (
 	"parley/transcript"
 )
 
-// MeteredStore is a store whose failed bookings are counted. A booking that
-// comes too late for its fence is made all the same, and is no failure.
+// MeteredStore is a store whose failed bookings are counted, and of whose others it is noted how much
+// more was reserved than spent. A booking that comes too late for its fence is made all the same, and
+// is no failure.
 type MeteredStore struct {
 	sessions.Store
 	Metrics *Metrics
@@ -19,7 +20,7 @@ type MeteredStore struct {
 // Settle is the store's.
 func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
 	err := b.Store.Settle(ctx, f, s, ms...)
-	b.countFailure(err)
+	b.noteBooking(s, err)
 	return err //nolint:wrapcheck // nothing is added
 }
 
@@ -27,13 +28,24 @@ func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Sett
 func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Finished, error) {
 	done, err := b.Store.Finish(ctx, f, e)
 	if e.Settlement != nil {
-		b.countFailure(err)
+		b.noteBooking(*e.Settlement, err)
 	}
 	return done, err //nolint:wrapcheck // nothing is added
 }
 
-func (b MeteredStore) countFailure(err error) {
+func (b MeteredStore) noteBooking(s costs.Settlement, err error) {
 	if err != nil && !errors.Is(err, sessions.ErrFenced) {
 		b.Metrics.LedgerWriteFailed()
+		return
+	}
+	b.Metrics.noteReserved(s)
+}
+
+// noteReserved notes how many times what a call of a model has cost was set aside for it. A call that is
+// free, or of which nobody knows what it cost, says nothing of that.
+func (m *Metrics) noteReserved(s costs.Settlement) {
+	e := s.Entry
+	if e.Priced && e.State == costs.Settled && e.Amount > 0 && e.Labels.Purpose != costs.Tool {
+		m.reserved.Observe(s.Reservation.Estimate.Upper.Dollars() / e.Amount.Dollars())
 	}
 }

@@ -41,6 +41,7 @@ type Metrics struct {
 	compactedAt                                                 prometheus.Gauge
 	sendTook, queueWait, turnTook, firstReply                   *prometheus.HistogramVec
 	turnCost, callTook, firstToken, toolTook                    *prometheus.HistogramVec
+	reserved                                                    prometheus.Observer
 	limits                                                      limits
 }
 
@@ -85,6 +86,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.tokens = counter("llm_tokens_total", "Billed tokens; kinds are disjoint, their sum is the total.", "provider", "model", "agent_kind", "kind")
 	m.unpriced = counter("llm_unpriced_requests_total", "Requests whose cost is understated or estimated.", "provider", "model", "reason")
 	m.overruns = counter("llm_overrun_usd_total", "Cost above what was reserved before the request: the provider did not keep to max_tokens.", "provider", "model")
+	m.reserved = histogram("llm_reserved_to_spent_ratio", "How many times what a priced call of a model has cost was set aside for it; the goal is a median of at most 1.15.", ratioBuckets).WithLabelValues()
 	m.priceTable = gauge("llm_price_table_timestamp_seconds", "Unix time of the newest price entry.").WithLabelValues()
 	m.windows = gauge("llm_context_window_tokens", "Tokens that a request to the model and its answer may have together, as the agents are configured; the smallest where they differ, 0 where no agent uses it.", "provider", "model")
 	m.compactions = counter("compactions_total", "Conversations made shorter for the model, by how; summary: a model was asked, trim: results of tools were cut.", "kind", "trigger", "outcome")

@@ -34,7 +34,7 @@ func listBudgetsCommand(p program) *cobra.Command {
 		Short: "List all budgets, what is spent of them, and what they are raised by",
 		Long: `ls lists the budgets of the configuration: of everybody, of each account, and what one
 message, conversation, person and group may spend, followed by who has spent of it today.
-SHARE is what is spent and held of the limit. A limit includes what it is raised by.`,
+SHARE is what is spent and held of the limit. LIMIT includes RAISED, what it is raised by.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		page, err := ask.Budgets(ctx)
 		if err != nil {
@@ -57,7 +57,7 @@ SHARE is what is spent and held of the limit. A limit includes what it is raised
 }
 
 func printBudgets(w io.Writer, page admin.BudgetPage) error {
-	t := newTable("BUDGET", "OF", ">LIMIT", ">SPENT", ">HELD", ">SHARE", "PERIOD", "CHANNEL")
+	t := newTable("BUDGET", "OF", ">LIMIT", ">RAISED", ">SPENT", ">HELD", ">SHARE", "PERIOD", "CHANNEL")
 	for _, b := range page.Budgets {
 		limit, spent, held, share := "none", b.Settled.String(), b.Held.String(), ""
 		if b.Limit > 0 {
@@ -71,10 +71,11 @@ func printBudgets(w io.Writer, page admin.BudgetPage) error {
 				of += fmt.Sprintf(" (and %d more than are listed)", b.More)
 			}
 		}
+		raised := ""
 		if b.Raised > 0 {
-			limit += " (" + b.Raised.String() + " raised)"
+			raised = b.Raised.String()
 		}
-		t.add(b.Budget, of, limit, spent, held, share, b.Period, sanitize(b.Channel))
+		t.add(b.Budget, of, limit, raised, spent, held, share, b.Period, sanitize(b.Channel))
 	}
 	if err := t.print(w); err != nil || len(page.Raises) == 0 {
 		return err

@@ -38,7 +38,7 @@ func TestBudgetsOfAGatewayThatRuns(t *testing.T) {
 		return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
 	}
 	golden(t, "budget ls", table(saidOf(t, "budget", "ls", "-c", config)), `
-BUDGET OF LIMIT SPENT HELD SHARE PERIOD CHANNEL
+BUDGET OF LIMIT RAISED SPENT HELD SHARE PERIOD CHANNEL
 global_per_day everybody $50.00 COST $0.00 SHARE DAY
 global_per_month everybody none COST $0.00 MONTH
 channel_per_day tg none COST $0.00 DAY tg
@@ -53,7 +53,7 @@ group_per_day each group $10.00 DAY
 raised person_per_day of 1001 by $2.50, until TIME; parley budget revoke RAISE takes it back
 `)
 	list := saidOf(t, "budget", "ls", "-c", config)
-	if !strings.Contains(table(list), "person_per_day 1001 $7.50 ($2.50 raised) $0.00") ||
+	if !strings.Contains(table(list), "person_per_day 1001 $7.50 $2.50 $0.00") ||
 		!regexp.MustCompile(`RAISE +BUDGET +OF +AMOUNT +STATE +BY +ASKED BY +SINCE +UNTIL\n[0-9a-f]{32} +person_per_day +1001 +\$2\.50 +in force +the operator +20\d\d`).MatchString(list) {
 		t.Errorf("raised it lists:\n%s", list)
 	}

@@ -53,7 +53,7 @@ var (
 	stepBuckets    = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 	secondsBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 	dollarBuckets  = []float64{.0001, .001, .005, .01, .05, .1, .25, .5, 1, 5, 10}
-	ratioBuckets   = []float64{1, 1.05, 1.1, 1.15, 1.25, 1.5, 2, 3, 5, 10, 30}
+	ratioBuckets   = []float64{1, 1.05, 1.1, 1.15, 1.25, 1.5, 2, 3, 5, 10, 30, 100, 300}
 	chatKinds      = []string{"dm", "group"}
 	purposes       = []costs.Purpose{costs.RootTurn, costs.Subagent, costs.Title, costs.Summary}
 	errorTypes     = []llm.Kind{

@@ -134,3 +134,86 @@ func TestAnAnswerWhoseCommitCameLaterIsNoRepeat(t *testing.T) {
 		p.end()
 	})
 }
+
+// What was handed over in vain, and was sent by another process since, may have arrived.
+func TestADoubtOfAnotherProcessIsMarkedAfterAHandoffInVain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.start()
+		var other sessions.FinishTurn
+		r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+			other = e
+			return sessions.Finished{}, errStore
+		})
+		other.Sending.Marks[0].By = "another process, which was killed"
+		if done, err := r.commit(other); err != nil || !done.Sending {
+			t.Fatal(done, err)
+		}
+		r.delivered()
+		r.wantCalls("send a one again")
+		p.end()
+	})
+}
+
+// An answer that goes back to the outbox, where a scan has passed it over, still comes before the next one.
+func TestAnAnswerThatWasHandedOverInVainComesFirst(t *testing.T) {
+	t.Parallel()
+	for name, failed := range map[string]func(*atomic.Bool) error{
+		"the answer of the store is lost": func(*atomic.Bool) error { return errStore },
+		"the store fails before it is sent": func(chats *atomic.Bool) error {
+			chats.Store(true)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				var fail atomic.Bool
+				p := r.start(func(o *delivery.Options) { o.Store = lostChats{o.Store, &fail} })
+				r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+					if _, err := r.commit(e); err != nil {
+						t.Error(err)
+					}
+					p.wake()
+					synctest.Wait() // until it was seen, and passed over
+					err := failed(&fail)
+					return sessions.Finished{Sending: err == nil}, err
+				})
+				for fail.Load() {
+					synctest.Wait()
+				}
+				r.queue("a", "two")
+				p.wake()
+				r.delivered()
+				r.wantCalls("send a one", "send a two")
+				p.end()
+			})
+		})
+	}
+}
+
+// In its grace period an account ends what it has, and takes nothing new.
+func TestNothingIsHandedOverInTheGracePeriod(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.net.slow = 10 * time.Second
+		p := r.start()
+		take := p.taken()
+		r.queue("b", "slow")
+		p.wake()
+		synctest.Wait()
+		p.stop()
+		synctest.Wait()
+		if p.out.Handoff("tg") != nil {
+			t.Error("it offers to take answers")
+		}
+		if begin, _ := take(t.Context(), ending("a", "t1", "one").Replies[0], time.Now()); begin != nil {
+			t.Fatal("handed over")
+		}
+		p.end()
+		r.wantCalls("send b slow")
+	})
+}

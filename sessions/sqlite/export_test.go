@@ -1,11 +1,14 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
 	"os"
 	"syscall"
 
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/sessions/rules"
 )
 
 // DupLock is another descriptor of the open lock file.
@@ -38,4 +41,15 @@ func Statements() map[string][]any {
 		}
 	}
 	return all
+}
+
+// QueueInVain queues an answer in a write that fails behind that, and returns its error.
+func (s *Store) QueueInVain(ctx context.Context, o sessions.Outgoing) error {
+	_, err := write(ctx, s, func(t *tx) (struct{}, error) {
+		if err := t.apply(&rules.WriteSet{Rows: []rules.Row{rules.Answer{Outgoing: o}}}); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, errors.New("in vain")
+	})
+	return err
 }

@@ -70,3 +70,15 @@ func halfWay(d *desk, g int, seq uint64) {
 		d.tb.Errorf("read %d, should be %d: %v", after.LastRead, seq, err)
 	}
 }
+
+// An answer that was taken back waits for nobody: the next one is begun with the end of its turn.
+func TestAnAnswerThatWasTakenBackWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "parley.db"))
+	d := newDesk(t, s, "ann")
+	d.turn(0)
+	if err := s.QueueInVain(t.Context(), sessions.Outgoing{ID: "in vain", Channel: "tg", To: d.key.Address(), At: noon}); err == nil {
+		t.Fatal("it was queued")
+	}
+	d.turn(1)
+}

@@ -22,8 +22,8 @@ func (b booked) Settle(context.Context, sessions.Fence, costs.Settlement, ...tra
 	return b.err
 }
 
-func (b booked) Finish(context.Context, sessions.Fence, sessions.FinishTurn) (sessions.Mailbox, bool, error) {
-	return sessions.Mailbox{}, true, b.err
+func (b booked) Finish(context.Context, sessions.Fence, sessions.FinishTurn) (sessions.Finished, error) {
+	return sessions.Finished{Released: true}, b.err
 }
 
 // How much more was set aside than spent is known of calls of models that are booked and have a cost.
@@ -49,7 +49,7 @@ func TestReservedToSpent(t *testing.T) {
 	book(9, 1, nil, func(e *costs.Entry) { e.State = costs.Interrupted })
 	book(9, 1, nil, func(e *costs.Entry) { e.Labels.Purpose = costs.Tool })
 	last := costs.Settlement{Reservation: costs.Reservation{Estimate: costs.Estimate{Upper: 4}}, Entry: costs.Entry{Amount: 2, Priced: true, State: costs.Settled}}
-	if _, _, err := (ops.MeteredStore{Store: booked{}, Metrics: m}).Finish(t.Context(), sessions.Fence{}, sessions.FinishTurn{Settlement: &last}); err != nil {
+	if _, err := (ops.MeteredStore{Store: booked{}, Metrics: m}).Finish(t.Context(), sessions.Fence{}, sessions.FinishTurn{Settlement: &last}); err != nil {
 		t.Fatal(err)
 	}
 	families, err := m.Gatherer().Gather()

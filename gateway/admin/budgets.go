@@ -309,7 +309,7 @@ func (s *Server) raiseBudget(r *http.Request) (any, error) {
 		}
 	}
 	raise := approvals.RaiseByOperator(sp.scope, q.Budget, amount, q.For, now)
-	if _, err := raise.Write(ctx, s.o.Store, now); err != nil {
+	if _, err := raise.WriteUnasked(ctx, s.o.Store, now); err != nil {
 		return nil, err //nolint:wrapcheck // it says which
 	}
 	s.o.Logger.Info("budget raised by the operator", "budget", q.Budget, "of", sp.of, "amount_usd", amount, "until", raise.Raise.Until, "request", raise.ID, "uid", ctx.Value(uidKey{}))

@@ -2,10 +2,12 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"parley/costs"
+	"parley/gateway/records"
 	"parley/sessions"
 )
 
@@ -40,6 +42,64 @@ func RaiseByOperator(s sessions.Scope, name string, amount costs.Amount, d time.
 	r = r.Decide(Person{Operator: true}, true, "", now)
 	r.Expires = r.Raise.Until
 	return r
+}
+
+// lastUnasked is the record that says until when a raise by the operator may hold. Whoever reserves reads
+// it in the place of all raises, because it is nearly always not there, which a store remembers.
+var lastUnasked = sessions.RecordID{Kind: "raised", Key: operators}
+
+// unasked is what it holds.
+type unasked struct {
+	Until time.Time `json:"until"`
+}
+
+// UnaskedStore is where raises by the operator are kept.
+type UnaskedStore interface {
+	Store
+	records.Store
+}
+
+// markTries is how often the mark is written when others write it too.
+const markTries = 8
+
+// WriteUnasked writes a raise by the operator, which holds from then on. An error may mean that it is
+// written and does not hold; another one may be made.
+func (r Request) WriteUnasked(ctx context.Context, s UnaskedStore, now time.Time) (Request, error) {
+	written, err := r.Write(ctx, s, now)
+	if err != nil {
+		return r, err
+	}
+	for range markTries {
+		was, revision, err := records.Read[unasked](ctx, s, lastUnasked, now)
+		if err != nil && !errors.Is(err, records.ErrUnreadable) {
+			return r, err //nolint:wrapcheck // it says which record
+		}
+		if !was.Until.Before(r.Raise.Until) {
+			return written, nil
+		}
+		mark, err := records.New(lastUnasked, revision, unasked{r.Raise.Until}, now)
+		if err != nil {
+			return r, err //nolint:wrapcheck // as above
+		}
+		mark.Expires = r.Raise.Until
+		_, err = s.WriteRecord(ctx, mark)
+		if err == nil {
+			return written, nil
+		}
+		if !errors.Is(err, sessions.ErrChanged) {
+			return r, fmt.Errorf("note the raise of a budget: %w", err)
+		}
+	}
+	return r, fmt.Errorf("note the raise of a budget: %w", sessions.ErrChanged)
+}
+
+// HasUnasked reports whether a raise by the operator may hold at a time.
+func HasUnasked(ctx context.Context, s records.Store, at time.Time) (bool, error) {
+	mark, _, err := records.Read[unasked](ctx, s, lastUnasked, at)
+	if errors.Is(err, records.ErrUnreadable) {
+		return true, nil // so they are looked at
+	}
+	return at.Before(mark.Until), err //nolint:wrapcheck // it says which record
 }
 
 // IsByOperator reports whether r is of RaiseByOperator: no conversation waits for it.

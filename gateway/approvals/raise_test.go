@@ -7,6 +7,7 @@ import (
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/sessions"
+	"parley/sessions/memtest"
 )
 
 // A raise holds when it was permitted, from then until its time or the end of its day or month.
@@ -66,5 +67,30 @@ func TestRaiseByOperator(t *testing.T) {
 	back := r.Revoke(lateInMay.Add(time.Minute))
 	if back.Holds(lateInMay.Add(time.Minute)) || !r.Holds(lateInMay.Add(time.Minute)) || back.Raise.Revoked.IsZero() {
 		t.Errorf("taken back it is %+v", back.Raise)
+	}
+}
+
+// Whoever reserves looks for raises as long as one by the operator may hold, whichever was made last.
+func TestHasUnasked(t *testing.T) {
+	t.Parallel()
+	store, now := memtest.New(memtest.Every), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	holds := func(at time.Time, want bool) {
+		t.Helper()
+		if got, err := approvals.HasUnasked(t.Context(), store, at); got != want || err != nil {
+			t.Errorf("at %s: %v, %v", at, got, err)
+		}
+	}
+	holds(now, false)
+	for _, d := range []time.Duration{2 * time.Hour, time.Hour} {
+		r := approvals.RaiseByOperator(sessions.Scope{Kind: "global"}, "global_per_day", costs.USD, d, now)
+		if _, err := r.WriteUnasked(t.Context(), store, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds(now, true)
+	holds(now.Add(2*time.Hour-1), true)
+	holds(now.Add(2*time.Hour), false)
+	if all, err := approvals.Raises(t.Context(), store, now); len(all) != 2 || err != nil {
+		t.Errorf("%d raises, %v", len(all), err)
 	}
 }

@@ -83,6 +83,12 @@ func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Ti
 	if !slices.ContainsFunc(scopes, isRaisable) {
 		return scopes, nil
 	}
+	if !pause.Offers() {
+		may, err := approvals.HasUnasked(ctx, a.w.Store, at)
+		if err != nil || !may {
+			return scopes, err //nolint:wrapcheck // it says what was read
+		}
+	}
 	raises, err := approvals.Raises(ctx, a.w.Store, at)
 	if err = a.passUnreadable(err); err != nil {
 		return nil, err

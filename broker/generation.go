@@ -29,7 +29,14 @@ func (b *inboundLog) state(ctx context.Context) (generation string, lastSeq uint
 	return generationOf(info), info.State.LastSeq, nil
 }
 
+// generationKey is where a log that was restored from a copy says which one it continues: the
+// server takes the moment of the restoring for that of its making.
+const generationKey = "parley.generation"
+
 func generationOf(info *jetstream.StreamInfo) string {
+	if name := info.Config.Metadata[generationKey]; name != "" {
+		return name
+	}
 	return info.Created.UTC().Format(time.RFC3339Nano)
 }
 

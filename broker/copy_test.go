@@ -1,0 +1,102 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// copyOf copies a log into memory.
+func copyOf(t *testing.T, b *Broker) (generation string, streams []StreamCopy, contents map[string]*bytes.Buffer) {
+	t.Helper()
+	contents = map[string]*bytes.Buffer{}
+	generation, streams, err := b.Copy(t.Context(), func(stream string) (io.Writer, error) {
+		contents[stream] = &bytes.Buffer{}
+		return contents[stream], nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generation, streams, contents
+}
+
+// A copy is made while the log is used. What is restored of it has the messages, places and
+// the generation that it had, also when it is copied and restored once more.
+func TestACopyOfTheLogIsRestored(t *testing.T) {
+	t.Parallel()
+	b := open(t, func(o *Options) { o.Dir = t.TempDir() })
+	for i := range 20 {
+		if _, err := b.Publish(t.Context(), envelope(i%3, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.PutFile(t.Context(), "a-file", strings.NewReader("its content"), 1<<10); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.inbound.DeleteMsg(t.Context(), 20); err != nil { // the last place is empty
+		t.Fatal(err)
+	}
+	want, last, err := b.Generation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		generation, streams, contents := copyOf(t, b)
+		if _, err := b.Publish(t.Context(), envelope(1, 99)); err != nil { // it goes on
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		reached, err := Restore(t.Context(), Options{Dir: dir}, generation, streams, func(stream string) (io.ReadCloser, error) {
+			return io.NopCloser(contents[stream]), nil
+		})
+		if err != nil || reached != last {
+			t.Fatalf("restored up to %d, not %d: %v", reached, last, err)
+		}
+		b = open(t, func(o *Options) { o.Dir = dir })
+		if r := b.OpenReport(); r.HasLoss() || len(r.Problems) > 0 || r.Generation != want {
+			t.Errorf("opened with %+v", r)
+		}
+		for i := range 19 {
+			e, err := b.NextAtLeast(t.Context(), token(i%3), uint64(i), last)
+			if err != nil || e.Seq != uint64(i+1) || e.ID != envelope(i%3, i).ID {
+				t.Errorf("message %d: %+v, %v", i, e, err)
+			}
+		}
+		file, _, err := b.OpenFile(t.Context(), "a-file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(file); err != nil || string(text) != "its content" {
+			t.Errorf("the file holds %q, %v", text, err)
+		}
+		_ = file.Close()
+	}
+}
+
+func TestACopyThatIsCutOffIsNotRestored(t *testing.T) {
+	t.Parallel()
+	b := open(t, func(o *Options) { o.Dir = t.TempDir() })
+	if _, err := b.Publish(t.Context(), envelope(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	generation, streams, contents := copyOf(t, b)
+	half := contents[streamInbound].Bytes()
+	_, err := Restore(t.Context(), Options{Dir: t.TempDir()}, generation, streams, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(half[:len(half)/2])), nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "stream INBOUND") {
+		t.Errorf("restored with %v", err)
+	}
+}
+
+func TestTheLogOfAServerAtAURLIsNotCopied(t *testing.T) {
+	t.Parallel()
+	url := natsServer(t)
+	b := open(t, func(o *Options) { o.URL = url })
+	if _, _, err := b.Copy(context.Background(), nil); !errors.Is(err, ErrElsewhere) {
+		t.Errorf("copied with %v", err)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"parley/broker"
 	"parley/disks"
+	"parley/gateway/backup"
 	"parley/pause"
 	"parley/sessions"
 	"parley/sessions/redis"
@@ -60,6 +61,9 @@ func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 // open opens the store and the message log. What it returns is to be closed also
 // beside an error.
 func (g *Gateway) open(ctx context.Context) (o resources, err error) {
+	if err := backup.CheckComplete(g.cfg.StateDir); err != nil {
+		return o, err //nolint:wrapcheck // it says what to do
+	}
 	var opening errgroup.Group
 	shared := g.cfg.Store.Redis.Used()
 	if !shared {
@@ -114,7 +118,7 @@ func (g *Gateway) openRedis(ctx context.Context, o *resources) error {
 }
 
 // database is SQLite's file in the state folder.
-const database = "parley.db"
+const database = backup.Database
 
 // facts is the part of the log in which a Redis store writes down what a failover
 // must not forget.

@@ -113,8 +113,10 @@ type Options struct {
 	// Restore makes a session of such a recording, in the conversation of a mailbox; with ""
 	// in the one that was recorded. An *Error says what is wrong with it.
 	Restore func(ctx context.Context, r io.Reader, token string) (Restored, error)
-	Logger  *slog.Logger // nil: silence
-	Now     func() time.Time
+	// Backup writes the whole state as one file, while it is used. An *Error says why it cannot.
+	Backup func(ctx context.Context, w io.Writer, workspaces bool) error
+	Logger *slog.Logger // nil: silence
+	Now    func() time.Time
 }
 
 // Server is the operator's socket. Make one with New, run it once.

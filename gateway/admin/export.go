@@ -29,7 +29,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		s.respond(w, r, nil, err)
 		return
 	}
-	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
+	out := &untimedWriter{w: w, control: http.NewResponseController(w), kind: exportContent}
 	err = s.o.Record(r.Context(), out, id)
 	switch {
 	case err != nil && !out.begun:
@@ -46,17 +46,18 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 type untimedWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+	kind    string // of its content
 	begun   bool
 }
 
 func (e *untimedWriter) Write(b []byte) (int, error) {
 	if !e.begun {
 		e.begun = true
-		e.w.Header().Set("Content-Type", exportContent)
+		e.w.Header().Set("Content-Type", e.kind)
 		e.w.Header().Set("Cache-Control", "no-store")
 	}
 	if err := e.control.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {
-		return 0, fmt.Errorf("give the export time: %w", err)
+		return 0, fmt.Errorf("give the answer time: %w", err)
 	}
 	return e.w.Write(b) //nolint:wrapcheck // the recording says what it wrote
 }

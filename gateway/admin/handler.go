@@ -111,6 +111,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+linkedPath("{network}", "link"), s.link)
 	mux.HandleFunc("GET /v1/sessions/{id}/export", s.export)
 	mux.HandleFunc("POST "+restorePath, s.restore)
+	mux.HandleFunc("GET "+backupPath, s.backup)
 	mux.HandleFunc("GET /v1/events", s.events)
 	handle("/", func(r *http.Request) (any, error) {
 		return nil, newError(NotFound, "gateway version %s does not know %s %s: is it as new as this program?", s.o.Version, r.Method, r.URL.Path)

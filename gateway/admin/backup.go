@@ -1,0 +1,95 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	backupPath    = "/v1/backup"
+	backupContent = "application/zip"
+	backupBegins  = time.Hour // at most, from the question to the first byte
+)
+
+// errBackupCut means that the gateway ended before the backup did.
+var errBackupCut = errors.New("backup interrupted: the gateway ended, or its log says why")
+
+// backup answers with the state of the gateway as one file. One that fails half-way is cut off.
+func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
+	ask := r.URL.Query()
+	for name := range ask {
+		if name != "workspaces" {
+			s.respond(w, r, nil, newError(Invalid, "unknown parameter %q for this gateway", name))
+			return
+		}
+	}
+	if s.o.Backup == nil {
+		s.respond(w, r, nil, newError(Refused, "this gateway cannot be backed up"))
+		return
+	}
+	out := &untimedWriter{w: w, control: http.NewResponseController(w), kind: backupContent}
+	if err := out.control.SetWriteDeadline(time.Now().Add(backupBegins)); err != nil {
+		s.respond(w, r, nil, fmt.Errorf("give the backup time: %w", err))
+		return
+	}
+	began := s.o.Now()
+	err := s.o.Backup(r.Context(), out, ask.Get("workspaces") != "")
+	switch {
+	case err != nil && !out.begun:
+		s.respond(w, r, nil, err)
+	case err != nil:
+		if r.Context().Err() == nil {
+			s.o.Logger.Warn("backup failed", "error", err)
+		}
+		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
+	default:
+		s.o.Logger.Info("backup written", "took", s.o.Now().Sub(began), "workspaces", ask.Get("workspaces") != "", "uid", r.Context().Value(uidKey{}))
+	}
+}
+
+// Backup writes the state of the gateway to a file's writer, with the workspaces if they are
+// wanted; see go doc parley/gateway/backup. After an error what was written is no backup. It
+// takes as long as ctx allows.
+func (c *Client) Backup(ctx context.Context, workspaces bool, to io.Writer) error {
+	u := url.URL{Scheme: "http", Host: "gateway", Path: backupPath}
+	if workspaces {
+		u.RawQuery = url.Values{"workspaces": {"1"}}.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("ask the gateway: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachableError(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return readError(resp)
+	}
+	kept := &errorKeeper{to: to}
+	if _, err := io.Copy(kept, resp.Body); err != nil {
+		if kept.failed != nil {
+			return fmt.Errorf("write the backup: %w", kept.failed)
+		}
+		return fmt.Errorf("%w: %w", errBackupCut, err)
+	}
+	return nil
+}
+
+// errorKeeper hands on what is written, and keeps the error of that: who copies to it then knows
+// that it was not reading that failed.
+type errorKeeper struct {
+	to     io.Writer
+	failed error
+}
+
+func (k *errorKeeper) Write(b []byte) (n int, err error) {
+	n, k.failed = k.to.Write(b)
+	return n, k.failed //nolint:wrapcheck // the caller says what failed
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -98,5 +99,39 @@ func TestTheLogOfAServerAtAURLIsNotCopied(t *testing.T) {
 	b := open(t, func(o *Options) { o.URL = url })
 	if _, _, err := b.Copy(context.Background(), nil); !errors.Is(err, ErrElsewhere) {
 		t.Errorf("copied with %v", err)
+	}
+}
+
+// The tools of NATS keep a stream's configuration when they restore it, and not when it was made.
+func TestALogAtAURLSaysItselfWhichItIs(t *testing.T) {
+	t.Parallel()
+	url := natsServer(t)
+	names := make(chan string, 4)
+	var opening sync.WaitGroup
+	for range cap(names) { // only one of them makes it
+		opening.Go(func() {
+			b, err := Open(t.Context(), Options{URL: url})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			name, _, err := b.Generation(t.Context())
+			if err = errors.Join(err, b.Close(context.Background())); err != nil {
+				t.Error(err)
+			}
+			names <- name
+		})
+	}
+	opening.Wait()
+	close(names)
+	b := open(t, func(o *Options) { o.URL = url })
+	info, err := b.inbound.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range names {
+		if want := info.Config.Metadata[generationKey]; name != want || want == "" {
+			t.Errorf("a process knows the log as %q, and its configuration as %q", name, want)
+		}
 	}
 }

@@ -29,8 +29,9 @@ func (b *inboundLog) state(ctx context.Context) (generation string, lastSeq uint
 	return generationOf(info), info.State.LastSeq, nil
 }
 
-// generationKey is where a log that was restored from a copy says which one it continues: the
-// server takes the moment of the restoring for that of its making.
+// generationKey is where a stream says which log it is, also after it was restored from a copy:
+// the server takes the moment of the restoring for that of its making. A log that says nothing is
+// named by that moment.
 const generationKey = "parley.generation"
 
 func generationOf(info *jetstream.StreamInfo) string {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -122,7 +123,11 @@ func (o Options) ensureStreams(ctx context.Context, js jetstream.JetStream) erro
 func (o Options) ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	s, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if s, err = js.CreateStream(ctx, want); err != nil {
+		s, err = js.CreateStream(ctx, o.named(want))
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster, and named it
+			s, err = js.Stream(ctx, want.Name)
+		}
+		if err != nil {
 			return fmt.Errorf("create stream %s: %w", want.Name, tooFewServersError(err, want.Replicas))
 		}
 	} else if err != nil {
@@ -138,6 +143,16 @@ func (o Options) ensureStream(ctx context.Context, js jetstream.JetStream, want 
 		}
 	}
 	return nil
+}
+
+// named is a stream at a URL that is to be made, with the generation of the log if it is the one
+// that has it: the tools by which operators copy and restore streams keep that, and not the moment
+// in which a stream was made.
+func (o Options) named(want jetstream.StreamConfig) jetstream.StreamConfig {
+	if want.Name == streamInbound && o.URL != "" {
+		want.Metadata = map[string]string{generationKey: o.Now().UTC().Format(time.RFC3339Nano) + "-" + rand.Text()}
+	}
+	return want
 }
 
 // checkUsable reports what of a stream that is there cannot be mended by an update.

@@ -33,12 +33,16 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := &untimedWriter{w: w, control: http.NewResponseController(w), kind: backupContent}
-	if err := out.control.SetWriteDeadline(time.Now().Add(backupBegins)); err != nil {
+	err := out.readOn()
+	if err == nil {
+		err = out.control.SetWriteDeadline(time.Now().Add(backupBegins))
+	}
+	if err != nil {
 		s.respond(w, r, nil, fmt.Errorf("give the backup time: %w", err))
 		return
 	}
 	began := s.o.Now()
-	err := s.o.Backup(r.Context(), out, ask.Get("workspaces") != "")
+	err = s.o.Backup(r.Context(), out, ask.Get("workspaces") != "")
 	switch {
 	case err != nil && !out.begun:
 		s.respond(w, r, nil, err)

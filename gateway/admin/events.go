@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"parley/broker"
 	"parley/gateway/activity"
@@ -57,7 +56,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer watching.Wait()
 	defer cancel()
 	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
-	if err := out.control.SetReadDeadline(time.Time{}); err != nil { // which is that of the question
+	if err := out.readOn(); err != nil {
 		s.respond(w, r, nil, fmt.Errorf("listen for long: %w", err))
 		return
 	}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,7 +30,11 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		s.respond(w, r, nil, err)
 		return
 	}
-	out := &untimedWriter{w: w, control: http.NewResponseController(w), kind: exportContent}
+	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
+	if err := out.readOn(); err != nil {
+		s.respond(w, r, nil, err)
+		return
+	}
 	err = s.o.Record(r.Context(), out, id)
 	switch {
 	case err != nil && !out.begun:
@@ -46,14 +51,23 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 type untimedWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	kind    string // of its content
+	kind    string // of its content; empty: lines of JSON
 	begun   bool
+}
+
+// readOn takes the end off the time in which the question is to be read. The server reads on
+// behind it to see whether the asker has gone, and would take that end for it.
+func (e *untimedWriter) readOn() error {
+	if err := e.control.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("give the answer time: %w", err)
+	}
+	return nil
 }
 
 func (e *untimedWriter) Write(b []byte) (int, error) {
 	if !e.begun {
 		e.begun = true
-		e.w.Header().Set("Content-Type", e.kind)
+		e.w.Header().Set("Content-Type", cmp.Or(e.kind, exportContent))
 		e.w.Header().Set("Cache-Control", "no-store")
 	}
 	if err := e.control.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {

@@ -240,3 +240,9 @@ func (b *Book) find(ctx context.Context, fits func(Passed) bool) ([]Passed, erro
 	slices.SortFunc(found, func(x, y Passed) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Event, y.Event)) })
 	return found, nil
 }
+
+// Refused returns the messages of the last days that were refused, oldest first: what was passed
+// over because it did not speak to the bot is none.
+func (b *Book) Refused(ctx context.Context) ([]Passed, error) {
+	return b.find(ctx, func(p Passed) bool { return sortOf(p.Reason) == "refused" })
+}

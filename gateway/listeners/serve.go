@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -33,6 +34,25 @@ func CheckAddress(s string) error {
 		return errAddress
 	}
 	return nil
+}
+
+var errURL = errors.New("an address in browsers is http:// or https:// with a host, and nothing behind it")
+
+// CheckURL reports whether s is the address of a whole host in browsers, as far as its text tells.
+func CheckURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return errURL
+	}
+	return nil
+}
+
+// IsLoopback reports whether only this machine reaches an address, host:port. A name may be
+// anybody's, but for localhost.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // Serve answers requests on l, on MaxConnections at once, until ctx ends, and lets

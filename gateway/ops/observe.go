@@ -120,7 +120,7 @@ func (m *Metrics) TurnWaiting(channel string, delta int) {
 func (m *Metrics) TurnEnded(t outcomes.Turn) {
 	channel, c := m.channelLabel(t.Channel), chatLabel(t.DM)
 	outcome := turnOutcome(t)
-	m.recent.recordTurn(outcome == "error" || outcome == "timeout")
+	m.recent.recordTurn(t, outcome)
 	m.turns.WithLabelValues(channel, c, outcome).Inc()
 	m.observe(m.turnTook.WithLabelValues(channel, c), t.Took.Seconds(), t.Turn, t.Session)
 	m.observe(m.turnCost.WithLabelValues(channel, c), t.Cost.Dollars(), t.Turn, t.Session)

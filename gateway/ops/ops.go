@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -35,18 +34,10 @@ func (c Config) Validate() error {
 	if err := listeners.CheckAddress(c.Listen); err != nil {
 		return problems.At("listen", "%w, or off", err)
 	}
-	if !c.Public && !isLoopback(c.Listen) {
+	if !c.Public && !listeners.IsLoopback(c.Listen) {
 		return errPublic
 	}
 	return nil
-}
-
-// isLoopback reports whether only this machine reaches an address. A name may be
-// anybody's, but for localhost.
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // DefaultListen is where the operator's listener is when nothing is said.

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"parley/gateway/outcomes"
 	"parley/llm"
+	"parley/sessionkeys"
 )
 
 // RecentFor is how far back Recent looks: this minute and those before it.
@@ -27,6 +29,21 @@ type Recent struct {
 	// of them at LostAt.
 	Lost   int
 	LostAt time.Time
+	// Failures are the last turns of this process that ended early, the latest first, and at most
+	// [MaxFailures].
+	Failures []FailedTurn
+}
+
+// MaxFailures is how many turns that ended early are remembered.
+const MaxFailures = 50
+
+// FailedTurn is a turn that ended with an error, at its time limit, or at a budget.
+type FailedTurn struct {
+	At      time.Time
+	Turn    string
+	Session sessionkeys.SessionID
+	Channel string
+	Outcome string // error, timeout or budget
 }
 
 // ModelRecent is what became of the calls of one model. A call that parley gave up
@@ -46,6 +63,7 @@ type recorder struct {
 	minutes [recentMinutes]minute
 	lost    int // since the start
 	lostAt  time.Time
+	early   []FailedTurn // the latest last
 }
 
 type minute struct {
@@ -66,13 +84,22 @@ func (r *recorder) currentMinute(at time.Time) *minute {
 	return m
 }
 
-func (r *recorder) recordTurn(failed bool) {
+// recordTurn notes how a turn ended: outcome is its value in the metrics.
+func (r *recorder) recordTurn(t outcomes.Turn, outcome string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.currentMinute(time.Now())
+	now := time.Now()
+	m := r.currentMinute(now)
 	m.turns++
-	if failed {
+	if outcome == "error" || outcome == "timeout" {
 		m.failed++
+	}
+	if outcome == "ok" || outcome == "cancelled" {
+		return
+	}
+	r.early = append(r.early, FailedTurn{At: now, Turn: t.Turn, Session: t.Session, Channel: t.Channel, Outcome: outcome})
+	if more := len(r.early) - MaxFailures; more > 0 {
+		r.early = slices.Delete(r.early, 0, more)
 	}
 }
 
@@ -113,6 +140,8 @@ func (r *recorder) sum() (all Recent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all.Lost, all.LostAt = r.lost, r.lostAt
+	all.Failures = slices.Clone(r.early)
+	slices.Reverse(all.Failures)
 	oldest := time.Now().Truncate(time.Minute).Add(-RecentFor)
 	models := map[ModelName]ModelRecent{}
 	for _, m := range r.minutes {

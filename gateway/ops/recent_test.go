@@ -34,7 +34,9 @@ func TestRecent(t *testing.T) {
 	}
 	same := func(t *testing.T, m *ops.Metrics, want ops.Recent) {
 		t.Helper()
-		if diff := cmp.Diff(want, m.Recent()); diff != "" {
+		got := m.Recent()
+		got.Failures = nil // which have a test of their own
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	}
@@ -69,6 +71,29 @@ func TestRecent(t *testing.T) {
 		lost := time.Now()
 		time.Sleep(2 * ops.RecentFor)
 		same(t, m, ops.Recent{Lost: 2, LostAt: lost})
+	})
+	bubble("remembers the last turns that ended early, the latest first", func(t *testing.T, m *ops.Metrics) {
+		began := time.Now()
+		ended(m, transcript.Failed, false)
+		ended(m, transcript.EndTurn, false)
+		ended(m, transcript.Canceled, false)
+		time.Sleep(2 * ops.RecentFor)
+		ended(m, transcript.Canceled, true)
+		ended(m, transcript.Budget, false)
+		want := []ops.FailedTurn{
+			{At: began.Add(2 * ops.RecentFor), Channel: "tg", Outcome: "budget"},
+			{At: began.Add(2 * ops.RecentFor), Channel: "tg", Outcome: "timeout"},
+			{At: began, Channel: "tg", Outcome: "error"},
+		}
+		if diff := cmp.Diff(want, m.Recent().Failures); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		for range ops.MaxFailures {
+			ended(m, transcript.ContextLimit, false)
+		}
+		if all := m.Recent().Failures; len(all) != ops.MaxFailures || all[len(all)-1].Outcome != "error" {
+			t.Errorf("%d are remembered", len(all))
+		}
 	})
 	bubble("forgets what is longer ago, also when nothing comes after it", func(t *testing.T, m *ops.Metrics) {
 		ended(m, transcript.Failed, false)

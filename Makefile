@@ -114,7 +114,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 90m ./bench/...
 
 tools: $(LINT)
-	@sh scripts/need.sh gcc:gcc promtool:prometheus prometheus:prometheus redis-server:redis-server
+	@sh scripts/need.sh gcc:gcc promtool:prometheus prometheus:prometheus redis-server:redis-server chromium:chromium
 
 $(LINT):
 	@mkdir -p $(BIN)

@@ -296,6 +296,8 @@ type Decision struct {
 	Request string `json:"request"` // the id of the request
 	// Operator: it was decided by a command of the program. The Sender is who asked.
 	Operator bool `json:"operator,omitempty"`
+	// By is which operator, for the record.
+	By string `json:"by,omitempty"`
 	// From is the direct message in which the Sender decided, and reads what becomes of it; zero
 	// with Operator.
 	From sessionkeys.Address `json:"from,omitzero"`

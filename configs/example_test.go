@@ -147,7 +147,7 @@ func keysOf(t reflect.Type) map[string]bool {
 }
 
 // names are the mappings whose keys the operator chooses.
-var names = []string{".channels.telegram", ".channels.slack", ".channels.signal", ".providers", ".agents"}
+var names = []string{".page.operators", ".channels.telegram", ".channels.slack", ".channels.signal", ".providers", ".agents"}
 
 func collect(n *yaml.Node, path string, into map[string]bool) {
 	if n.Kind == yaml.SequenceNode {

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/gateway/admin"
 	"parley/gateway/intake"
+	"parley/gateway/page"
 	"parley/gateway/settings"
 	"parley/sessions"
 )
@@ -39,7 +40,8 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
 		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Counts: g.raiseCounts, Limits: g.presentLimits, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
-		Why:       g.fateSource(opened).Find,
+		Why:     g.fateSource(opened).Find,
+		Refused: g.passed.Refused, PageCode: g.pageCode(),
 		StoreSize: opened.size, PricesOf: g.pricesOf, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
 		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, BeginLogin: g.beginLogin, FinishLogin: g.finishLogin, Logout: g.logout, Jobs: g.listJobs, RunJob: g.runJob, Context: g.measureSession,
 	})
@@ -69,6 +71,41 @@ func (g *Gateway) totalBudgets() []admin.Budget {
 		total = append(total, admin.Budget{Name: a.Path + ".budget_per_day", Scope: e.limits.ChannelScope(a.Name)})
 	}
 	return total
+}
+
+// openPage binds the operator page, if there is one.
+func (g *Gateway) openPage(ctx context.Context) (*page.Server, error) {
+	c, o := g.cfg.Page, page.Options{Now: g.o.Now}
+	if c.Enabled {
+		o = page.Options{Listen: c.Listen, URL: c.URL, Operators: c.Passwords(), Pages: g.admin.Pages(), Logger: g.o.Logger, Now: g.o.Now}
+	}
+	return page.New(ctx, o) //nolint:wrapcheck // it names the key of the configuration
+}
+
+// PageURL returns the address of the operator page in browsers, or "" when there is none. It is
+// known once Started is closed.
+func (g *Gateway) PageURL() string {
+	select {
+	case <-g.started:
+		return g.page.URL()
+	default:
+		return ""
+	}
+}
+
+// pageCode returns what gives codes for the operator page; nil: there is none.
+func (g *Gateway) pageCode() func(by string) (admin.PageCode, error) {
+	if !g.cfg.Page.Enabled {
+		return nil
+	}
+	return func(by string) (admin.PageCode, error) { return g.NewPageCode(by), nil }
+}
+
+// NewPageCode returns a code with which its reader logs in to the operator page, as by. There must be
+// one, and Started must be closed.
+func (g *Gateway) NewPageCode(by string) admin.PageCode {
+	code, until := g.page.NewCode(by)
+	return admin.PageCode{URL: g.page.URL(), Code: code, Until: until.UTC()}
 }
 
 // accountAccess returns who may talk to each bot account, as configured.

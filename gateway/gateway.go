@@ -38,6 +38,7 @@ import (
 	"parley/gateway/intake"
 	"parley/gateway/messages"
 	"parley/gateway/ops"
+	"parley/gateway/page"
 	"parley/gateway/people"
 	"parley/gateway/prices"
 	"parley/gateway/redaction"
@@ -124,6 +125,7 @@ type Gateway struct {
 	ops           *ops.Server
 	channelStatus *admin.Channels
 	admin         *admin.Server
+	page          *page.Server
 	hooks         *webhooks.Server
 	workspaces    *workspaces
 	texts         *documents.Reader // of files that people send
@@ -261,6 +263,10 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.admin.Close()) }()
+	if g.page, err = g.openPage(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.page.Close()) }()
 	return g.runRoles(ctx, in, w, out, kept, vital)
 }
 

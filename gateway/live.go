@@ -43,6 +43,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	}
 	part(watching, &watchers, "ops", g.ops.Run)
 	part(watching, &watchers, "admin", g.admin.Run)
+	part(watching, &watchers, "page", g.page.Run)
 	part(watching, &watchers, "webhooks", g.hooks.Run) // to the end, to refuse in words
 	part(watching, &watchers, "message log", kept.log.Watch)
 	part(watching, &watchers, "vitals", vital.run)
@@ -92,7 +93,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	}
 	g.startedAt = g.o.Now()
 	close(g.started)
-	g.o.Logger.Info("gateway started", "version", g.o.Version, "ops", g.ops.Addr(), "webhooks", g.hooks.Addr(), "state_dir", g.cfg.StateDir, "roles", g.cfg.Roles)
+	g.o.Logger.Info("gateway started", "version", g.o.Version, "ops", g.ops.Addr(), "webhooks", g.hooks.Addr(), "page", g.page.URL(), "state_dir", g.cfg.StateDir, "roles", g.cfg.Roles)
 	<-failed.Done()
 	g.ops.SetReady(false)
 	g.hooks.SetReady(false)

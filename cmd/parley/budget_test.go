@@ -54,7 +54,7 @@ raised person_per_day of 1001 by $2.50, until TIME; parley budget revoke RAISE t
 `)
 	list := saidOf(t, "budget", "ls", "-c", config)
 	if !strings.Contains(table(list), "person_per_day 1001 $7.50 $2.50 $0.00") ||
-		!regexp.MustCompile(`RAISE +BUDGET +OF +AMOUNT +STATE +BY +ASKED BY +SINCE +UNTIL\n[0-9a-f]{32} +person_per_day +1001 +\$2\.50 +in force +the operator +20\d\d`).MatchString(list) {
+		!regexp.MustCompile(`RAISE +BUDGET +OF +AMOUNT +STATE +BY +ASKED BY +SINCE +UNTIL\n[0-9a-f]{32} +person_per_day +1001 +\$2\.50 +in force +the operator \(uid \d+\) +20\d\d`).MatchString(list) {
 		t.Errorf("raised it lists:\n%s", list)
 	}
 	id := ids.FindString(list)

@@ -89,6 +89,10 @@ type Options struct {
 	RunJob    func(ctx context.Context, j schedule.Job) error
 	// Why says what became of the messages that fit a question.
 	Why func(ctx context.Context, q fates.Query) ([]fates.Fate, error)
+	// Refused says which messages were refused, oldest first; nil: none.
+	Refused func(ctx context.Context) ([]fates.Passed, error)
+	// PageCode lets whoever asks log in to the operator page; nil: there is none.
+	PageCode func(by string) (PageCode, error)
 	// Context measures a session; nil is an answer: it is not watched. nil: none is.
 	Context func(ctx context.Context, s sessions.Session) (*Context, error)
 	Redact  func(string) string // takes secrets out of a text; nil: none are
@@ -188,8 +192,6 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	return nil
 }
-
-type uidKey struct{}
 
 // withPeer notes who asks, for the log.
 func (s *Server) withPeer(ctx context.Context, c net.Conn) context.Context {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -93,6 +94,14 @@ func (s *Server) approvals(r *http.Request) (any, error) {
 }
 
 // describeApproval returns a request as operators see it.
+// decidedBy returns who decided about a request, as an operator reads it.
+func decidedBy(a approvals.Request) string {
+	if a.By.Operator && a.By.Name != "" {
+		return a.By.String() + " (" + a.By.Name + ")"
+	}
+	return a.By.String()
+}
+
 func (s *Server) describeApproval(ctx context.Context, a approvals.Request) (Approval, error) {
 	d := Approval{
 		ID: a.ID, Code: a.Code, State: ApprovalState(a.State), Tool: a.Call.Name, Session: a.Session, Channel: a.Channel,
@@ -105,7 +114,7 @@ func (s *Server) describeApproval(ctx context.Context, a approvals.Request) (App
 		d.Raise = &BudgetRaise{Budget: r.Name, Scope: r.ID, Amount: r.Amount, For: r.For, Until: r.Until, Holds: a.Holds(s.o.Now())}
 	}
 	if !a.DecidedAt.IsZero() {
-		d.By = a.By.String()
+		d.By = decidedBy(a)
 	}
 	m, err := s.o.Store.Mailbox(ctx, a.Token)
 	if err == nil {
@@ -189,14 +198,14 @@ func (s *Server) decide(r *http.Request, yes bool) (any, error) {
 		return nil, newError(Refused, "that was decided already, the other way")
 	}
 	asker := channels.Sender{ID: a.Asker.ID, Alias: a.Asker.Alias, Name: a.Asker.Name}
-	err = s.o.Intake.Decide(ctx, m.Key, asker, decisionMessage(a, m.Key.Address(), asker, yes, s.o.Now()))
+	err = s.o.Intake.Decide(ctx, m.Key, asker, s.decisionMessage(r, a, m.Key.Address(), asker, yes))
 	if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
 		return nil, newError(Refused, "%s; the request is as it was", refused.Why)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("request %s is not decided: %w", a.ID, err)
 	}
-	s.o.Logger.Info("operator decided about a permission", "session", a.Session, "tool", a.Call.Name, "permit", yes, "request", a.ID, "uid", ctx.Value(uidKey{}))
+	s.o.Logger.Info("operator decided about a permission", "session", a.Session, "tool", a.Call.Name, "permit", yes, "request", a.ID, "by", actor(ctx))
 	return s.awaitDecision(ctx, a, asker, yes)
 }
 
@@ -246,16 +255,16 @@ func (s *Server) awaitDecision(ctx context.Context, a approvals.Request, asker c
 
 // decisionMessage is what has a conversation take up a decision of the operator. Its event is of
 // this wish alone: one that could not be carried out may be taken again.
-func decisionMessage(a approvals.Request, at sessionkeys.Address, asker channels.Sender, yes bool, now time.Time) channels.Message {
+func (s *Server) decisionMessage(r *http.Request, a approvals.Request, at sessionkeys.Address, asker channels.Sender, yes bool) channels.Message {
 	text := "/deny " + a.Code
 	if yes {
 		text = "/approve " + a.Code
 	}
-	event := messages.ID{Kind: messages.Decided, About: a.ID + "@" + rand.Text()}
+	event := messages.ID{Kind: messages.Decided, About: a.ID + "@" + cmp.Or(r.URL.Query().Get("once"), rand.Text())}
 	return channels.Message{
 		Event: event.String(), Kind: channels.Said, Channel: a.Channel, MessageID: a.ReplyTo, Address: at,
-		Decision: &channels.Decision{Request: a.ID, Operator: true},
-		Sender:   asker, Text: text, Mentioned: true, ReceivedAt: now,
+		Decision: &channels.Decision{Request: a.ID, Operator: true, By: actor(r.Context())},
+		Sender:   asker, Text: text, Mentioned: true, ReceivedAt: s.o.Now(),
 	}
 }
 
@@ -284,6 +293,6 @@ func (c *Client) Decide(ctx context.Context, id string, yes bool) (a Approval, e
 	if yes {
 		what = "/approve"
 	}
-	err = c.request(ctx, http.MethodPost, "/v1/approvals/"+id+what, nil, &a)
+	err = c.request(ctx, http.MethodPost, "/v1/approvals/"+id+what, c.actionQuery(nil), &a)
 	return a, err
 }

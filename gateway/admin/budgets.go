@@ -89,29 +89,69 @@ type RaiseQuery struct {
 }
 
 func (s *Server) budgets(r *http.Request) (any, error) {
-	ctx := r.Context()
-	page := BudgetPage{Now: s.o.Now().UTC(), Budgets: []BudgetState{}, Raises: []RaisedBudget{}}
-	known, err := s.spenders(ctx, page.Now)
+	ctx, q := r.Context(), r.URL.Query()
+	page := BudgetPage{Now: s.o.Now().UTC(), Budgets: []BudgetState{}}
+	each, err := parseBool(cmp.Or(q.Get("each"), "1"))
 	if err != nil {
 		return nil, err
 	}
+	var known []spender
+	some := true // raises of those that are known alone
+	switch {
+	case q.Get("session") != "":
+		if known, err = s.conversation(ctx, q.Get("session")); err != nil {
+			return nil, err
+		}
+		err = s.addBounded(ctx, &page, known, false)
+	case !each:
+		known = s.totals(page.Now)
+		err = s.addTotals(ctx, &page)
+	default:
+		some = false
+		if known, err = s.spenders(ctx, page.Now); err != nil {
+			return nil, err
+		}
+		if err = s.addTotals(ctx, &page); err == nil {
+			page.Budgets = append(page.Budgets, BudgetState{Budget: "turn", Of: "each message", Each: true, Limit: USD(s.o.Limits().Turn), Period: "message"})
+			err = s.addBounded(ctx, &page, known, true)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	page.Raises, err = s.listRaises(ctx, known, some, page.Now)
+	return page, err
+}
+
+// totals returns whom budgets bound that are not the same for each: everybody, and the accounts.
+func (s *Server) totals(now time.Time) []spender {
 	l := s.o.Limits()
-	add := func(of spender, key, period string, ends time.Time) error {
-		b, err := s.budgetState(ctx, of, page.Now)
-		b.Budget, b.Period, b.Ends = key, period, ends
-		page.Budgets = append(page.Budgets, b)
-		return err
+	all := []spender{
+		{scope: l.DayScope(), of: everybody, key: "global_per_day", period: costs.Day.Name(now), ends: costs.Day.Next(now)},
+		{scope: l.MonthScope(), of: everybody, key: "global_per_month", period: costs.Month.Name(now), ends: costs.Month.Next(now)},
 	}
-	day, month := costs.Day.Name(page.Now), costs.Month.Name(page.Now)
-	tomorrow, next := costs.Day.Next(page.Now), costs.Month.Next(page.Now)
-	err = errors.Join(
-		add(spender{scope: l.DayScope(), of: everybody}, "global_per_day", day, tomorrow),
-		add(spender{scope: l.MonthScope(), of: everybody}, "global_per_month", month, next),
-	)
 	for _, name := range slices.Sorted(maps.Keys(l.ChannelsByTheDay)) {
-		err = errors.Join(err, add(spender{scope: l.ChannelScope(name), of: name, channel: name}, budgets.ChannelKey, day, tomorrow))
+		all = append(all, spender{scope: l.ChannelScope(name), of: name, channel: name, key: budgets.ChannelKey, period: costs.Day.Name(now), ends: costs.Day.Next(now)})
 	}
-	page.Budgets = append(page.Budgets, BudgetState{Budget: "turn", Of: "each message", Each: true, Limit: USD(l.Turn), Period: "message"})
+	return all
+}
+
+func (s *Server) addTotals(ctx context.Context, page *BudgetPage) error {
+	for _, sp := range s.totals(page.Now) {
+		b, err := s.budgetState(ctx, sp, page.Now)
+		if err != nil {
+			return err
+		}
+		b.Budget, b.Period, b.Ends = sp.key, sp.period, sp.ends
+		page.Budgets = append(page.Budgets, b)
+	}
+	return nil
+}
+
+// addBounded adds the budgets of those whom budgets bound one by one: all of them; or, below what
+// holds for each, those who have spent, the nearest to the end first.
+func (s *Server) addBounded(ctx context.Context, page *BudgetPage, known []spender, below bool) error {
+	l, day, tomorrow := s.o.Limits(), costs.Day.Name(page.Now), costs.Day.Next(page.Now)
 	for _, each := range []struct {
 		kind, key, of, period string
 		limit                 costs.Amount
@@ -126,11 +166,18 @@ func (s *Server) budgets(r *http.Request) (any, error) {
 			if sp.scope.Kind != each.kind {
 				continue
 			}
-			b, failed := s.budgetState(ctx, sp, page.Now)
+			b, err := s.budgetState(ctx, sp, page.Now)
+			if err != nil {
+				return err
+			}
 			b.Budget, b.Period, b.Ends = each.key, each.period, each.ends
-			if err = errors.Join(err, failed); b.Settled+b.Held+b.Raised > 0 {
+			if !below || b.Settled+b.Held+b.Raised > 0 {
 				bounded = append(bounded, b)
 			}
+		}
+		if !below {
+			page.Budgets = append(page.Budgets, bounded...)
+			continue
 		}
 		slices.SortStableFunc(bounded, func(a, b BudgetState) int {
 			return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(b.Settled+b.Held, a.Settled+a.Held))
@@ -141,11 +188,7 @@ func (s *Server) budgets(r *http.Request) (any, error) {
 		})
 		page.Budgets = append(page.Budgets, listed...)
 	}
-	if err != nil {
-		return nil, err
-	}
-	page.Raises, err = s.listRaises(ctx, known, page.Now)
-	return page, err
+	return nil
 }
 
 // everybody is whom the global budgets bound.
@@ -156,6 +199,9 @@ type spender struct {
 	scope   sessions.Scope
 	of      string // as an operator knows them
 	channel string
+	// Of those that totals returns: the key of the budget, its period and when that ends.
+	key, period string
+	ends        time.Time
 }
 
 // mostRoots bounds how many conversations of a day are looked at.
@@ -168,34 +214,60 @@ func (s *Server) spenders(ctx context.Context, now time.Time) (all []spender, er
 	if err != nil {
 		return nil, err
 	}
-	l, seen := s.o.Limits(), map[sessions.Scope]bool{}
-	add := func(sc sessions.Scope, of, channel string) {
-		if !seen[sc] {
-			seen[sc] = true
-			all = append(all, spender{sc, of, channel})
-		}
-	}
+	seen := map[sessions.Scope]bool{}
 	for _, root := range roots {
 		turns, err := s.o.Store.TurnsOf(ctx, root.ID)
 		if err != nil {
 			return nil, err
 		}
-		channel := ""
-		for _, t := range turns {
-			channel = t.Channel
-			if !t.EndedAt.IsZero() && t.EndedAt.Before(today) {
-				continue
-			}
-			if messages.JobOf(root.Key, t.Sender, t.From) == "" {
-				add(l.PersonScope(t.From, t.Sender), t.Sender, t.Channel)
-			}
-			if t.From.Kind != sessionkeys.DM {
-				add(l.GroupScope(t.From), t.From.Peer, t.Channel)
+		for _, sp := range s.spendersOf(root, turns, today) {
+			if !seen[sp.scope] {
+				seen[sp.scope] = true
+				all = append(all, sp)
 			}
 		}
-		add(l.SessionScope(root.ID), string(root.ID), channel)
 	}
 	return all, nil
+}
+
+// spendersOf returns whose budgets the turns of a root count for that did not end before a time.
+func (s *Server) spendersOf(root sessions.Session, turns []sessions.Turn, since time.Time) (all []spender) {
+	l, channel := s.o.Limits(), ""
+	for _, t := range turns {
+		channel = t.Channel
+		if !t.EndedAt.IsZero() && t.EndedAt.Before(since) {
+			continue
+		}
+		if messages.JobOf(root.Key, t.Sender, t.From) == "" {
+			all = append(all, spender{scope: l.PersonScope(t.From, t.Sender), of: t.Sender, channel: t.Channel})
+		}
+		if t.From.Kind != sessionkeys.DM {
+			all = append(all, spender{scope: l.GroupScope(t.From), of: t.From.Peer, channel: t.Channel})
+		}
+	}
+	return append(all, spender{scope: l.SessionScope(root.ID), of: string(root.ID), channel: channel})
+}
+
+// conversation returns whose budgets the conversation of a session counts for: its own, that of who
+// wrote last, and of the group.
+func (s *Server) conversation(ctx context.Context, text string) ([]spender, error) {
+	id, err := s.resolve(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.o.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.o.Store.Session(ctx, found.Root)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := s.o.Store.TurnsOf(ctx, root.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.spendersOf(root, turns[max(len(turns)-1, 0):], time.Time{}), nil
 }
 
 // budgetState reads what somebody has spent of a budget, and what that is raised by.
@@ -227,8 +299,8 @@ func (s *Server) budgetState(ctx context.Context, sp spender, now time.Time) (b 
 	return b, nil
 }
 
-// listRaises returns the raises of the last days, the latest first.
-func (s *Server) listRaises(ctx context.Context, known []spender, now time.Time) ([]RaisedBudget, error) {
+// listRaises returns the raises of the last days, the latest first; with some those of known alone.
+func (s *Server) listRaises(ctx context.Context, known []spender, some bool, now time.Time) ([]RaisedBudget, error) {
 	all, err := approvals.List(ctx, s.o.Store, "", now)
 	if _, err = passUnreadable(err); err != nil {
 		return nil, err
@@ -236,6 +308,9 @@ func (s *Server) listRaises(ctx context.Context, known []spender, now time.Time)
 	raises := []RaisedBudget{}
 	for _, r := range all {
 		if r.Raise == nil || r.Raise.Until.IsZero() {
+			continue
+		}
+		if some && !slices.ContainsFunc(known, func(sp spender) bool { return r.Raise.IsOf(sp.scope) }) {
 			continue
 		}
 		d, err := s.describeRaise(ctx, r, known, now)
@@ -251,7 +326,7 @@ func (s *Server) listRaises(ctx context.Context, known []spender, now time.Time)
 func (s *Server) describeRaise(ctx context.Context, r approvals.Request, known []spender, now time.Time) (RaisedBudget, error) {
 	d := RaisedBudget{
 		ID: r.ID, Budget: r.Raise.Name, Of: describeScope(r.Raise, known), Amount: USD(r.Raise.Amount), State: RaiseEnded,
-		By: r.By.String(), Asked: r.Asker.ID, Since: r.DecidedAt.UTC(), Until: r.Raise.Until.UTC(),
+		By: decidedBy(r), Asked: r.Asker.ID, Since: r.DecidedAt.UTC(), Until: r.Raise.Until.UTC(),
 	}
 	switch {
 	case !r.Raise.Revoked.IsZero():
@@ -308,11 +383,11 @@ func (s *Server) raiseBudget(r *http.Request) (any, error) {
 			return nil, newError(Invalid, "with %s more the budget is larger than any amount: %v", amount, err)
 		}
 	}
-	raise := approvals.RaiseByOperator(sp.scope, q.Budget, amount, q.For, now)
+	raise := approvals.RaiseByOperator(actor(ctx), sp.scope, q.Budget, amount, q.For, now)
 	if _, err := raise.WriteUnasked(ctx, s.o.Store, now); err != nil {
 		return nil, err //nolint:wrapcheck // it says which
 	}
-	s.o.Logger.Info("budget raised by the operator", "budget", q.Budget, "of", sp.of, "amount_usd", amount, "until", raise.Raise.Until, "request", raise.ID, "uid", ctx.Value(uidKey{}))
+	s.o.Logger.Info("budget raised by the operator", "budget", q.Budget, "of", sp.of, "amount_usd", amount, "until", raise.Raise.Until, "request", raise.ID, "by", actor(ctx))
 	return s.describeRaise(ctx, raise, []spender{sp}, now)
 }
 
@@ -371,7 +446,7 @@ func (s *Server) findBounded(ctx context.Context, q RaiseQuery) (spender, error)
 	case "global_per_month":
 		return spender{scope: l.MonthScope(), of: everybody}, nil
 	case budgets.ChannelKey:
-		return spender{l.ChannelScope(q.Channel), q.Channel, q.Channel}, nil
+		return spender{scope: l.ChannelScope(q.Channel), of: q.Channel, channel: q.Channel}, nil
 	case "session":
 		id, err := s.resolve(ctx, q.Session)
 		if err != nil {
@@ -386,9 +461,9 @@ func (s *Server) findBounded(ctx context.Context, q RaiseQuery) (spender, error)
 	}
 	if q.Budget == "group_per_day" {
 		at.Peer = q.Group
-		return spender{l.GroupScope(at), q.Group, q.Channel}, nil
+		return spender{scope: l.GroupScope(at), of: q.Group, channel: q.Channel}, nil
 	}
-	return spender{l.PersonScope(at, q.Person), q.Person, q.Channel}, nil
+	return spender{scope: l.PersonScope(at, q.Person), of: q.Person, channel: q.Channel}, nil
 }
 
 // addressOn returns an address of an account: its network knows what it calls itself there, and so
@@ -443,7 +518,7 @@ func (s *Server) revokeRaise(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says which
 	}
-	s.o.Logger.Info("raise of a budget taken back by the operator", "budget", revoked.Raise.Name, "amount_usd", revoked.Raise.Amount, "request", revoked.ID, "uid", ctx.Value(uidKey{}))
+	s.o.Logger.Info("raise of a budget taken back by the operator", "budget", revoked.Raise.Name, "amount_usd", revoked.Raise.Amount, "request", revoked.ID, "by", actor(ctx))
 	known, err := s.spenders(ctx, now)
 	if err != nil {
 		return nil, err
@@ -457,9 +532,23 @@ func (c *Client) Budgets(ctx context.Context) (page BudgetPage, err error) {
 	return page, err
 }
 
+// TotalBudgets returns the budgets of everybody and of the accounts alone, with what those are raised
+// by: however many conversations there are, the store is asked as much.
+func (c *Client) TotalBudgets(ctx context.Context) (page BudgetPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/budgets", url.Values{"each": {"0"}}, &page)
+	return page, err
+}
+
+// SessionBudgets returns the budgets of the conversation of the session whose id begins with id: its
+// own, that of who wrote last, and that of the group; and what those are raised by.
+func (c *Client) SessionBudgets(ctx context.Context, id string) (page BudgetPage, err error) {
+	err = c.request(ctx, http.MethodGet, "/v1/budgets", url.Values{"session": {id}}, &page)
+	return page, err
+}
+
 // Raise raises a budget from the next model call on. The configuration stays as it is.
 func (c *Client) Raise(ctx context.Context, q RaiseQuery) (r RaisedBudget, err error) {
-	ask := url.Values{"budget": {q.Budget}, "amount": {q.Amount.Exact()}, "for": {q.For.String()}}
+	ask := c.actionQuery(url.Values{"budget": {q.Budget}, "amount": {q.Amount.Exact()}, "for": {q.For.String()}})
 	setIfGiven(ask, "channel", q.Channel)
 	setIfGiven(ask, "person", q.Person)
 	setIfGiven(ask, "group", q.Group)
@@ -473,6 +562,6 @@ func (c *Client) Revoke(ctx context.Context, id string) (r RaisedBudget, err err
 	if err := checkID(id); err != nil {
 		return r, err
 	}
-	err = c.request(ctx, http.MethodPost, "/v1/budgets/revoke", url.Values{"id": {id}}, &r)
+	err = c.request(ctx, http.MethodPost, "/v1/budgets/revoke", c.actionQuery(url.Values{"id": {id}}), &r)
 	return r, err
 }

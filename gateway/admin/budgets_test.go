@@ -60,16 +60,18 @@ func TestAnOperatorSeesBudgetsAndRaisesThem(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)
 	d := newPurse(t, h)
+	in := map[string]string{}
 	for peer, amount := range map[string]costs.Amount{"ann": 3 * costs.USD, "ben": 2*costs.USD + 1} {
 		f, turn := h.opened(peer, "hello")
 		h.spends(f, turn, amount)
+		in[peer] = string(turn.Session)
 	}
 	raise := func(q ...string) (admin.RaisedBudget, admin.Error) {
 		t.Helper()
 		return ask[admin.RaisedBudget](d, "POST", "/v1/budgets/raise", q...)
 	}
 	first, failed := raise("budget", "person_per_day", "amount", "5", "for", "2h", "channel", "tg", "person", "ben")
-	if failed.Message != "" || first.Of != "ben" || first.State != admin.RaiseHolds || first.By != "the operator" || first.Until.Sub(first.Since) != 2*time.Hour {
+	if failed.Message != "" || first.Of != "ben" || first.State != admin.RaiseHolds || first.By != "the operator (unknown)" || first.Until.Sub(first.Since) != 2*time.Hour {
 		t.Fatalf("raised %+v, %s", first, failed.Message)
 	}
 	second, failed := raise("budget", "global_per_day", "amount", "0.000000000001", "for", "240h")
@@ -92,6 +94,16 @@ func TestAnOperatorSeesBudgetsAndRaisesThem(t *testing.T) {
 	}
 	if n := strings.Count(got, " of 20.00, 0.00 raised, 0."); n != 3 || len(page.Raises) != 2 {
 		t.Errorf("%d sessions and %d raises in:\n%s", n, len(page.Raises), got)
+	}
+
+	page, _ = ask[admin.BudgetPage](d, "GET", "/v1/budgets", "each", "0")
+	if got := inBrief(page); strings.Count(got, "\n") != 4 || !strings.Contains(got, "0.000000000001 raised, 0.100") || len(page.Raises) != 1 || page.Raises[0].ID != second.ID {
+		t.Errorf("of everybody and accounts alone, with %+v:\n%s", page.Raises, got)
+	}
+	page, _ = ask[admin.BudgetPage](d, "GET", "/v1/budgets", "session", in["ben"])
+	if got := inBrief(page); !strings.HasPrefix(got, "session of ") || !strings.HasSuffix(got, "\nperson_per_day of ben: 2.000000000001 of 10.00, 5.00 raised, 0.200, 2026-03-14\n") ||
+		strings.Count(got, "\n") != 2 || len(page.Raises) != 1 || page.Raises[0].ID != first.ID {
+		t.Errorf("of one conversation, with %+v:\n%s", page.Raises, got)
 	}
 
 	revoked, failed := ask[admin.RaisedBudget](d, "POST", "/v1/budgets/revoke", "id", first.ID[:20])

@@ -29,6 +29,7 @@ var (
 type Client struct {
 	socket string
 	http   http.Client
+	once   string // the id of the next action; empty: the server gives one
 }
 
 // NewClient asks on the socket at path. Nothing is connected before the first
@@ -70,6 +71,9 @@ func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, e
 	if q.Limit != 0 {
 		ask.Set("limit", strconv.Itoa(q.Limit))
 	}
+	if q.Skip != 0 {
+		ask.Set("skip", strconv.Itoa(q.Skip))
+	}
 	err = c.request(ctx, http.MethodGet, "/v1/sessions", ask, &l)
 	return l, err
 }
@@ -85,6 +89,16 @@ func (c *Client) Session(ctx context.Context, id string, transcript bool) (d Ses
 		ask.Set("transcript", "1")
 	}
 	err = c.request(ctx, http.MethodGet, "/v1/sessions/"+id, ask, &d)
+	return d, err
+}
+
+// Overview is Session without what was said, whose states are looked up for the first so many nodes
+// of the tree alone: it asks the store a bounded number of questions.
+func (c *Client) Overview(ctx context.Context, id string, states int) (d SessionDetail, err error) {
+	if err := checkID(id); err != nil {
+		return d, err
+	}
+	err = c.request(ctx, http.MethodGet, "/v1/sessions/"+id, url.Values{"states": {strconv.Itoa(states)}}, &d)
 	return d, err
 }
 
@@ -154,7 +168,7 @@ func (c *Client) changeDeadLetter(ctx context.Context, method, id, what string, 
 	if err := checkID(id); err != nil {
 		return l, err
 	}
-	ask := url.Values{}
+	ask := c.actionQuery(nil)
 	if place > 0 {
 		ask.Set("place", strconv.FormatUint(place, 10))
 	}

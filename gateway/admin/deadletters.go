@@ -200,7 +200,7 @@ func (s *Server) redeliver(r *http.Request) (any, error) {
 	if err := s.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
 		return nil, fmt.Errorf("dead letter %s is queued again, but still there; redelivering it once more adds nothing: %w", one.ID, err)
 	}
-	s.o.Logger.Info("dead letter redelivered", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "uid", r.Context().Value(uidKey{}))
+	s.o.Logger.Info("dead letter redelivered", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "by", actor(r.Context()))
 	return one, nil
 }
 
@@ -213,6 +213,6 @@ func (s *Server) drop(r *http.Request) (any, error) {
 		return nil, err
 	}
 	one := deadLetterSummary(l)
-	s.o.Logger.Info("dead letter dropped", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "uid", r.Context().Value(uidKey{}))
+	s.o.Logger.Info("dead letter dropped", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "by", actor(r.Context()))
 	return one, nil
 }

@@ -28,6 +28,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
+// HTTPStatus returns with which status of HTTP it is answered.
+func (e *Error) HTTPStatus() int { return e.Status }
+
 // Kind describes what an [Error] means.
 type Kind string
 
@@ -38,11 +41,12 @@ const (
 	Ambiguous Kind = "ambiguous" // the beginning of an id fits several
 	Refused   Kind = "refused"   // it is there, and may not be done
 	Failed    Kind = "failed"    // the gateway could not: trying again may help
+	Again     Kind = "again"     // an action of that id was begun before, and is not begun again
 	BadConfig Kind = "config"    // the configuration has mistakes, which the message says, and is not in force
 )
 
 var statuses = map[Kind]int{
-	Invalid: http.StatusBadRequest, NotFound: http.StatusNotFound, Ambiguous: http.StatusConflict,
+	Invalid: http.StatusBadRequest, NotFound: http.StatusNotFound, Ambiguous: http.StatusConflict, Again: http.StatusConflict,
 	Refused: http.StatusUnprocessableEntity, BadConfig: http.StatusUnprocessableEntity, Failed: http.StatusInternalServerError,
 }
 
@@ -73,21 +77,25 @@ func (s *Server) Handler() http.Handler {
 	}
 	handle("GET /v1/status", s.status)
 	handle("POST "+reloadPath, s.reload)
-	handle("GET /v1/sessions", s.sessions, "since", "sort", "limit", "channel")
-	handle("GET /v1/sessions/{id}", s.session, "transcript")
+	handle("GET /v1/sessions", s.sessions, "since", "sort", "limit", "skip", "channel")
+	handle("GET /v1/sessions/{id}", s.session, "transcript", "states")
+	handle("GET /v1/sessions/{id}/turns/{turn}", s.turn, "transcript")
 	handle("GET "+whyPath, s.why, "message", "channel", "chat")
 	handle("GET /v1/usage", s.usage, "since", "until", "by")
 	handle("GET /v1/dead-letters", s.deadLetters, "after")
 	handle("GET /v1/dead-letters/{id}", s.deadLetter, "place", "body")
-	handle("DELETE /v1/dead-letters/{id}", s.drop, "place")
-	handle("POST /v1/dead-letters/{id}/redeliver", s.redeliver, "place")
+	handle("DELETE /v1/dead-letters/{id}", s.act("drop", s.drop), "place", "once")
+	handle("POST /v1/dead-letters/{id}/redeliver", s.act("redeliver", s.redeliver), "place", "once")
 	handle("GET /v1/approvals", s.approvals)
 	handle("GET /v1/approvals/{id}", s.approval)
-	handle("POST /v1/approvals/{id}/approve", s.approve)
-	handle("POST /v1/approvals/{id}/deny", s.deny)
-	handle("GET /v1/budgets", s.budgets)
-	handle("POST /v1/budgets/raise", s.raiseBudget, "budget", "amount", "for", "channel", "person", "group", "session")
-	handle("POST /v1/budgets/revoke", s.revokeRaise, "id")
+	handle("POST /v1/approvals/{id}/approve", s.act("approve", s.approve), "once")
+	handle("POST /v1/approvals/{id}/deny", s.act("deny", s.deny), "once")
+	handle("GET /v1/budgets", s.budgets, "session", "each")
+	handle("POST /v1/budgets/raise", s.act("raise", s.raiseBudget), "budget", "amount", "for", "channel", "person", "group", "session", "once")
+	handle("POST /v1/budgets/revoke", s.act("revoke", s.revokeRaise), "id", "once")
+	handle("GET /v1/actions", s.actions)
+	handle("GET /v1/refusals", s.refusals)
+	handle("POST /v1/page/code", s.pageCode)
 	handle("GET /v1/mcp", s.servers)
 	handle("POST /v1/mcp/allow", s.allowTool, "server", "tool", "digest")
 	handle("POST /v1/mcp/revoke", s.revokeTool, "server", "tool")

@@ -6,6 +6,7 @@ import (
 
 	"parley/gateway/ops"
 	"parley/llm"
+	"parley/sessionkeys"
 )
 
 // Recent is what became of turns and model calls in the last minutes, in the process
@@ -21,6 +22,18 @@ type Recent struct {
 	// them at LostAt.
 	Lost   int       `json:"lost"`
 	LostAt time.Time `json:"lost_at,omitzero"`
+	// Failures are the last turns since the process started that ended with an error, at their time
+	// limit or at a budget, the latest first.
+	Failures []FailedTurn `json:"failures,omitempty"`
+}
+
+// FailedTurn is a turn that ended early.
+type FailedTurn struct {
+	At      time.Time             `json:"at"`
+	Turn    string                `json:"turn"`
+	Session sessionkeys.SessionID `json:"session"`
+	Channel string                `json:"channel"`
+	Outcome string                `json:"outcome"` // error, timeout or budget
 }
 
 // RecentModel is what became of the calls of one model, each attempt of them. What was
@@ -40,6 +53,9 @@ func RecentOf(r ops.Recent) Recent {
 	all.LedgerErrors, all.Lost = r.LedgerErrors, r.Lost
 	if r.Lost > 0 {
 		all.LostAt = r.LostAt.UTC()
+	}
+	for _, f := range r.Failures {
+		all.Failures = append(all.Failures, FailedTurn{At: f.At.UTC(), Turn: f.Turn, Session: f.Session, Channel: f.Channel, Outcome: f.Outcome})
 	}
 	for _, m := range r.Models {
 		one := RecentModel{Provider: m.Provider, Model: m.Model, Calls: m.Calls, Failed: m.Failed, LastError: string(m.LastError)}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"parley/channels"
 	"parley/gateway/listeners"
 	"parley/sessionkeys"
+	"parley/sessions"
+	"parley/sessions/memtest"
 )
 
 // steps is a log and an intake that note what is done, and fail at one step.
@@ -71,7 +74,7 @@ func TestALetterIsForgottenOnlyAfterItsMessageIsStored(t *testing.T) {
 		{"forget", 500, []string{"store", "forget"}},
 	} {
 		world := &steps{fail: c.fail}
-		s, err := New(t.Context(), Options{Socket: listeners.Off, Log: world, Intake: world, Now: time.Now})
+		s, err := New(t.Context(), Options{Socket: listeners.Off, Log: world, Store: memtest.New(memtest.Every), Intake: world, Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +82,51 @@ func TestALetterIsForgottenOnlyAfterItsMessageIsStored(t *testing.T) {
 		s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/v1/dead-letters/abc/redeliver", nil))
 		if w.Code != c.status || !slices.Equal(world.done, c.done) {
 			t.Errorf("when %q fails: %d, %q, %s", c.fail, w.Code, world.done, w.Body)
+		}
+	}
+}
+
+// unwritable is a store that takes no records.
+type unwritable struct{ Store }
+
+func (unwritable) WriteRecord(context.Context, sessions.Record) (int64, error) { return 0, errDown }
+
+// An action of an id is begun once, whatever became of it, and not at all when that cannot be recorded.
+func TestAnActionIsBegunOnce(t *testing.T) {
+	t.Parallel()
+	store := memtest.New(memtest.Every)
+	act := func(world *steps, kept Store, once, what string) (int, string) {
+		t.Helper()
+		s, err := New(t.Context(), Options{Socket: listeners.Off, Log: world, Intake: world, Store: kept, Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/v1/dead-letters/"+what+"/redeliver?once="+once, nil))
+		return w.Code, w.Body.String()
+	}
+	const one, other = "0123456789abcdef", "abcdefghijklmnop"
+	for _, c := range []struct {
+		name       string
+		store      Store
+		once, what string
+		fail       string
+		status     int
+		says       string
+		done       []string
+	}{
+		{"cannot be recorded", unwritable{store}, one, "abc", "", 500, "is not begun, because that cannot be recorded", nil},
+		{"the first time", store, one, "abc", "", 200, `"reason":"attempts"`, []string{"store", "forget"}},
+		{"again", store, one, "abc", "", 409, "that was done already, by unknown at ", nil},
+		{"of another thing", store, one, "abd", "", 400, "is that of another action", nil},
+		{"fails", store, other, "abc", "store", 500, "it does not answer", []string{"store"}},
+		{"fails, again", store, other, "abc", "", 409, "nothing was done: it does not answer", nil},
+		{"an id that is none", store, "short", "abc", "", 400, "16 to 64 letters and digits", nil},
+	} {
+		world := &steps{fail: c.fail}
+		status, body := act(world, c.store, c.once, c.what)
+		if status != c.status || !strings.Contains(body, c.says) || !slices.Equal(world.done, c.done) {
+			t.Errorf("%s: %d, %q, %s", c.name, status, world.done, body)
 		}
 	}
 }

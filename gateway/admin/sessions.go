@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,8 +17,12 @@ import (
 	"parley/subagents/overview"
 )
 
-// MaxSessions is how many sessions one answer lists.
-const MaxSessions = 1000
+// MaxSessions is how many sessions one answer lists, and MaxSkip how many may stand before them: a
+// question reads those, too.
+const (
+	MaxSessions = 1000
+	MaxSkip     = 10_000
+)
 
 // SessionState describes what a session does at present.
 type SessionState string
@@ -37,6 +42,7 @@ type SessionQuery struct {
 	Channel string    // with a turn that came by this instance; empty: all
 	ByCost  bool      // the dearest first; else the latest
 	Limit   int       // 1 to MaxSessions; 0: 20
+	Skip    int       // how many of the first are left out, at most MaxSkip
 }
 
 // SessionList is an answer of [Client.Sessions].
@@ -127,10 +133,18 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 			return nil, newError(Invalid, "the limit %q is not 1 to %d", text, MaxSessions)
 		}
 	}
+	skip := 0
+	if text := q.Get("skip"); text != "" {
+		if skip, err = strconv.Atoi(text); err != nil || skip < 0 || skip > MaxSkip {
+			return nil, newError(Invalid, "how many are left out, %q, is not 0 to %d", text, MaxSkip)
+		}
+	}
+	ask.Limit += skip
 	found, err := s.o.Store.Sessions(r.Context(), ask)
 	if err != nil {
 		return nil, err
 	}
+	found = found[min(skip, len(found)):] // before anything is asked about them
 	list := SessionList{Now: s.o.Now().UTC(), Sessions: []Session{}}
 	for _, f := range found {
 		one := sessionSummary(f)
@@ -194,7 +208,13 @@ func (s *Server) session(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := SessionDetail{Now: s.o.Now().UTC(), Asked: id, Turns: []Turn{}}
-	if d.Tree, err = s.tree(ctx, asked.Root, full); err != nil {
+	states := math.MaxInt
+	if text := r.URL.Query().Get("states"); text != "" {
+		if states, err = strconv.Atoi(text); err != nil || states < 0 {
+			return nil, newError(Invalid, "%q is no number of states", text)
+		}
+	}
+	if d.Tree, err = s.tree(ctx, asked.Root, full, states); err != nil {
 		return nil, err
 	}
 	if s.o.Context != nil {
@@ -211,13 +231,8 @@ func (s *Server) session(r *http.Request) (any, error) {
 		return nil, err
 	}
 	for _, t := range turns {
-		one := Turn{
-			Cost: USD(spent[t.ID]), ID: t.ID, State: string(t.State), Outcome: string(t.Outcome), Channel: t.Channel, Sender: t.Sender,
-			Opened: t.OpenedAt, Steps: t.Steps, Attempts: t.Attempts,
-		}
-		if t.State == sessions.Done {
-			one.Ended = t.EndedAt
-		}
+		one := describeTurn(t)
+		one.Cost = USD(spent[t.ID])
 		d.Turns = append(d.Turns, one)
 	}
 	if full {
@@ -237,7 +252,7 @@ func (s *Server) costOfTurns(ctx context.Context, id sessionkeys.SessionID) (map
 	return spent, errors.Join(err, wrong)
 }
 
-func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool) (nodes []Node, err error) {
+func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool, states int) (nodes []Node, err error) {
 	tree, err := s.o.Store.Tree(ctx, root)
 	if err != nil {
 		return nil, err
@@ -252,11 +267,11 @@ func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool
 	}
 	for _, t := range overview.SortTree(tree, nil) {
 		n := Node{Session: sessionSummary(t), Usage: usageOf(usage[string(t.ID)])}
-		if t.Parent == "" {
+		if len(nodes) < states && t.Parent == "" {
 			if n.Title, err = s.titleOf(ctx, t.ID); err == nil {
 				n.State, err = s.rootState(ctx, t)
 			}
-		} else {
+		} else if len(nodes) < states {
 			n.State, n.Outcome, err = s.childState(ctx, t.ID)
 		}
 		if err != nil {

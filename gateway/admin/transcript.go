@@ -31,6 +31,11 @@ func (s *Server) transcript(ctx context.Context, id sessionkeys.SessionID) ([]Me
 	if err != nil {
 		return nil, err
 	}
+	return s.describeMessages(history), nil
+}
+
+// describeMessages returns messages as operators read them.
+func (s *Server) describeMessages(history []transcript.Message) []Message {
 	said := make([]Message, 0, len(history))
 	for _, m := range history {
 		one := Message{At: m.CreatedAt.UTC(), Role: string(m.Role), Model: m.Model, Parts: []Part{}}
@@ -41,7 +46,7 @@ func (s *Server) transcript(ctx context.Context, id sessionkeys.SessionID) ([]Me
 		}
 		said = append(said, one)
 	}
-	return said, nil
+	return said
 }
 
 func newPart(p transcript.Part) Part {

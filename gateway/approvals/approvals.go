@@ -97,8 +97,9 @@ const (
 type Person struct {
 	ID    string `json:"id"` // stable, on the channel of the request
 	Alias string `json:"alias,omitempty"`
-	Name  string `json:"name,omitempty"` // as the network shows it
-	// Operator: it was the operator, by a command of the program, and no person of the network.
+	Name  string `json:"name,omitempty"` // as the network shows it; of an operator, which one
+	// Operator: it was the operator, by a command of the program or on its page, and no person of
+	// the network. People read no name of theirs.
 	Operator bool `json:"operator,omitempty"`
 }
 
@@ -117,7 +118,7 @@ func (p Person) String() string {
 // which may be a telephone number.
 func (p Person) LogID() string {
 	if p.Operator {
-		return "operator"
+		return strings.TrimSpace("operator " + p.Name)
 	}
 	return p.ID
 }

@@ -34,12 +34,12 @@ const (
 // operators stands in the place of a mailbox's token where no conversation asked.
 const operators = "operator"
 
-// RaiseByOperator returns the record by which the operator raises the budget of a scope from now on,
-// without anybody having asked: by amount, for d or until the scope's day or month ends.
-func RaiseByOperator(s sessions.Scope, name string, amount costs.Amount, d time.Duration, now time.Time) Request {
+// RaiseByOperator returns the record by which an operator, named by, raises the budget of a scope from
+// now on, without anybody having asked: by amount, for d or until the scope's day or month ends.
+func RaiseByOperator(by string, s sessions.Scope, name string, amount costs.Amount, d time.Duration, now time.Time) Request {
 	r := New(now, d)
 	r.Token, r.Raise = operators, NewRaise(s, name, amount, d)
-	r = r.Decide(Person{Operator: true}, true, "", now)
+	r = r.Decide(Person{Operator: true, Name: by}, true, "", now)
 	r.Expires = r.Raise.Until
 	return r
 }

@@ -52,7 +52,7 @@ func TestRaiseByOperator(t *testing.T) {
 	t.Parallel()
 	lateInMay := time.Date(2026, 5, 31, 23, 30, 0, 0, time.UTC)
 	day := sessions.Scope{Kind: "global", Window: costs.Day}
-	r := approvals.RaiseByOperator(day, "global_per_day", costs.USD, 48*time.Hour, lateInMay)
+	r := approvals.RaiseByOperator("ann", day, "global_per_day", costs.USD, 48*time.Hour, lateInMay)
 	if end := lateInMay.Add(30 * time.Minute); !r.Raise.Until.Equal(end) || !r.Expires.Equal(end) || !r.Holds(lateInMay) || r.Holds(end) {
 		t.Errorf("it holds until %s and is kept from %s on", r.Raise.Until, r.Expires)
 	}
@@ -82,7 +82,7 @@ func TestHasUnasked(t *testing.T) {
 	}
 	holds(now, false)
 	for _, d := range []time.Duration{2 * time.Hour, time.Hour} {
-		r := approvals.RaiseByOperator(sessions.Scope{Kind: "global"}, "global_per_day", costs.USD, d, now)
+		r := approvals.RaiseByOperator("ann", sessions.Scope{Kind: "global"}, "global_per_day", costs.USD, d, now)
 		if _, err := r.WriteUnasked(t.Context(), store, now); err != nil {
 			t.Fatal(err)
 		}

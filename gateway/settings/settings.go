@@ -88,6 +88,7 @@ type Config struct {
 	Prices     prices.Config    `yaml:"prices"`
 	Ops        ops.Config       `yaml:"ops"`
 	Admin      AdminConfig      `yaml:"admin"`
+	Page       PageConfig       `yaml:"page"`
 	Webhooks   webhooks.Config  `yaml:"webhooks"`
 	Reload     ReloadConfig     `yaml:"reload"`
 }
@@ -135,6 +136,7 @@ func (c Config) Defaults() Config {
 	if c.Ops.Listen == "" {
 		c.Ops.Listen = ops.DefaultListen
 	}
+	c.Page = c.Page.filled()
 	c.Context = c.Context.Filled()
 	c.Goals, c.Approvals = c.Goals.Defaults(), c.Approvals.Defaults()
 	c.Retry = c.Retry.or(RetryConfig{

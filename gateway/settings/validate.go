@@ -46,6 +46,7 @@ func (c Config) Validate() error {
 	c.validateRoles(&ps)
 	ps.Check("ops", c.Ops.Validate())
 	c.validateListeners(&ps)
+	c.validatePage(&ps)
 	ps.Check("worker", c.Worker.Validate())
 	if filepath.IsAbs(c.StateDir) { // else that is said
 		ps.Check("admin", c.Admin.Validate())

@@ -35,6 +35,7 @@ func (c Config) Warnings() (ws problems.List) {
 			ws.Add(a.Path+".budget_per_day", "%s is more than budgets.global_per_day, %s, which ends the spending first", perDay, limits.Day)
 		}
 	}
+	c.warnPage(&ws)
 	warnUpsideDown(&ws, limits)
 	return ws
 }

@@ -458,7 +458,7 @@ func TestTheOperatorRaisesABudget(t *testing.T) {
 		r.await("a refusal", func() bool { return len(r.answers(1)) == 2 })
 		r.idle()
 		at := r.message(1, "x").Address
-		raise, err := approvals.RaiseByOperator(limits.PersonScope(at, "1"), "person_per_day", 5*aCent, time.Hour, time.Now()).WriteUnasked(t.Context(), r.store, time.Now())
+		raise, err := approvals.RaiseByOperator("ann", limits.PersonScope(at, "1"), "person_per_day", 5*aCent, time.Hour, time.Now()).WriteUnasked(t.Context(), r.store, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

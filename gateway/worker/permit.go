@@ -231,7 +231,7 @@ func (a *owner) noteDecided(r approvals.Request) {
 // decider returns who decides by msg, and whether they may.
 func (a *owner) decider(msg channels.Message) (by approvals.Person, entitled bool, err error) {
 	if msg.Decision != nil && msg.Decision.Operator {
-		return approvals.Person{Operator: true}, true, nil
+		return approvals.Person{Operator: true, Name: msg.Decision.By}, true, nil
 	}
 	by = approvals.Person{ID: msg.Sender.ID, Alias: msg.Sender.Alias, Name: msg.Sender.Name}
 	entitled, err = a.approves(a.ctx, msg.Channel, msg.Sender)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/gateway"
+	"parley/gateway/admin"
 	"parley/gateway/commands"
 	"parley/simulators/model"
 )
@@ -20,6 +21,7 @@ type conversation struct {
 	subagents <-chan gateway.Subagent
 	model     modelChoice
 	ops       string
+	page      admin.PageCode
 
 	who     string // a name in people
 	inGroup bool
@@ -120,6 +122,7 @@ func (c *conversation) greet() {
 	c.screen.printLine("parley: everything in one process, without configuration.")
 	c.screen.printLine("Answers come from " + c.model.description + ".")
 	c.screen.printLine("Metrics: http://" + c.ops + "/metrics")
+	c.screen.printLine("Operator page: " + c.page.URL + " (log in with " + c.page.Code + ", once and within five minutes)")
 	c.screen.printLine("")
 	c.screen.printLine(strings.TrimRight(fmt.Sprintf(usage, peopleNames(), botUsername), "\n"))
 	c.screen.printLine("")

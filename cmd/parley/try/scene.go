@@ -115,6 +115,7 @@ func config(dir, listen string, n network, m modelChoice, demoURL string) settin
 		Transcription: settings.TranscriptionConfig{Model: ears + "/demo", PricePerMinute: "0.006"},
 		Agents:        map[string]settings.AgentConfig{"main": {Model: m.model, Window: m.window}},
 		Ops:           ops.Config{Listen: listen},
+		Page:          settings.PageConfig{Enabled: true, Listen: "127.0.0.1:0"},
 		// Who quits does not wait for an answer that is on its way.
 		Worker: policy.Turns{Grace: time.Second},
 	}

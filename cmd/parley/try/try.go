@@ -119,7 +119,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	})
 	select {
 	case <-gw.Started():
-		c := &conversation{o: o, network: platform, delivered: delivered, subagents: helpers, model: mind, ops: gw.OpsAddr()}
+		c := &conversation{o: o, network: platform, delivered: delivered, subagents: helpers, model: mind, ops: gw.OpsAddr(), page: gw.NewPageCode("who tries it")}
 		err = c.chat(inner)
 	case <-inner.Done():
 	}

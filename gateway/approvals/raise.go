@@ -62,35 +62,39 @@ type UnaskedStore interface {
 // markTries is how often the mark is written when others write it too.
 const markTries = 8
 
-// WriteUnasked writes a raise by the operator, which holds from then on. An error may mean that it is
-// written and does not hold; another one may be made.
+// WriteUnasked writes a raise by the operator, which holds from then on. The mark is written first: a
+// raise behind which the mark failed would hold beside the one that is made in its place.
 func (r Request) WriteUnasked(ctx context.Context, s UnaskedStore, now time.Time) (Request, error) {
-	written, err := r.Write(ctx, s, now)
-	if err != nil {
+	if err := markUnasked(ctx, s, r.Raise.Until, now); err != nil {
 		return r, err
 	}
+	return r.Write(ctx, s, now)
+}
+
+// markUnasked notes that a raise by the operator may hold until then.
+func markUnasked(ctx context.Context, s UnaskedStore, until, now time.Time) error {
 	for range markTries {
 		was, revision, err := records.Read[unasked](ctx, s, lastUnasked, now)
 		if err != nil && !errors.Is(err, records.ErrUnreadable) {
-			return r, err //nolint:wrapcheck // it says which record
+			return err //nolint:wrapcheck // it says which record
 		}
-		if !was.Until.Before(r.Raise.Until) {
-			return written, nil
+		if !was.Until.Before(until) {
+			return nil
 		}
-		mark, err := records.New(lastUnasked, revision, unasked{r.Raise.Until}, now)
+		mark, err := records.New(lastUnasked, revision, unasked{until}, now)
 		if err != nil {
-			return r, err //nolint:wrapcheck // as above
+			return err //nolint:wrapcheck // as above
 		}
-		mark.Expires = r.Raise.Until
+		mark.Expires = until
 		_, err = s.WriteRecord(ctx, mark)
 		if err == nil {
-			return written, nil
+			return nil
 		}
 		if !errors.Is(err, sessions.ErrChanged) {
-			return r, fmt.Errorf("note the raise of a budget: %w", err)
+			return fmt.Errorf("note the raise of a budget: %w", err)
 		}
 	}
-	return r, fmt.Errorf("note the raise of a budget: %w", sessions.ErrChanged)
+	return fmt.Errorf("note the raise of a budget: %w", sessions.ErrChanged)
 }
 
 // HasUnasked reports whether a raise by the operator may hold at a time.

@@ -1,6 +1,8 @@
 package approvals_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -92,5 +94,49 @@ func TestHasUnasked(t *testing.T) {
 	holds(now.Add(2*time.Hour), false)
 	if all, err := approvals.Raises(t.Context(), store, now); len(all) != 2 || err != nil {
 		t.Errorf("%d raises, %v", len(all), err)
+	}
+}
+
+// busyStore is a store in which records of one kind cannot be written.
+type busyStore struct {
+	approvals.UnaskedStore
+
+	kind string
+}
+
+var errBusy = errors.New("busy")
+
+func (s busyStore) WriteRecord(ctx context.Context, r sessions.Record) (int64, error) {
+	if r.ID.Kind == s.kind {
+		return 0, errBusy
+	}
+	return s.UnaskedStore.WriteRecord(ctx, r) //nolint:wrapcheck // as it is
+}
+
+// A raise by the operator that failed raises nothing, also not when they raise the budget again: that
+// would hold twice.
+func TestARaiseThatFailedDoesNotHold(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"raised", "raise"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			store, now := memtest.New(memtest.Every), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+			raise := func(s approvals.UnaskedStore) error {
+				_, err := approvals.RaiseByOperator(sessions.Scope{Kind: "global"}, "global_per_day", costs.USD, time.Hour, now).WriteUnasked(t.Context(), s, now)
+				return err
+			}
+			if err := raise(busyStore{store, kind}); !errors.Is(err, errBusy) {
+				t.Fatal(err)
+			}
+			if err := raise(store); err != nil {
+				t.Fatal(err)
+			}
+			if all, err := approvals.Raises(t.Context(), store, now); len(all) != 1 || err != nil {
+				t.Errorf("%d raises hold, %v", len(all), err)
+			}
+			if may, err := approvals.HasUnasked(t.Context(), store, now); !may || err != nil {
+				t.Errorf("nobody looks at the one that holds: %v", err)
+			}
+		})
 	}
 }

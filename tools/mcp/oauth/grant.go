@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -173,12 +174,16 @@ func writeFile(path string, g *grant) (err error) {
 // removeUnfinished removes what processes left that ended while they wrote: tokens stand in it. The
 // caller holds the lock.
 func removeUnfinished(path string) error {
-	all, err := filepath.Glob(path + ".*.new")
+	dir, name := filepath.Split(path)
+	all, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("look for unfinished files: %w", err)
 	}
 	for _, old := range all {
-		if err := os.Remove(old); err != nil {
+		if !strings.HasPrefix(old.Name(), name+".") || !strings.HasSuffix(old.Name(), ".new") {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, old.Name())); err != nil {
 			return fmt.Errorf("remove an unfinished file: %w", err)
 		}
 	}

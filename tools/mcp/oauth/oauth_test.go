@@ -383,6 +383,31 @@ func TestALoginThatCannotBeWritten(t *testing.T) {
 	r.isRight()
 }
 
+// A folder of logins may have any name: what killed processes left in it is removed, and nothing in
+// another folder.
+func TestAFolderOfLoginsWithTheSignsOfAPattern(t *testing.T) {
+	t.Parallel()
+	var other, left string
+	r := newRig(t, func(_ *mcptest.Authority, o *oauth.Options) {
+		dir := t.TempDir()
+		o.Folder = filepath.Join(dir, "bots[1]")
+		other, left = filepath.Join(dir, "bots1", "test.json.123.new"), filepath.Join(o.Folder, "test.json.123.new")
+		for _, file := range []string{other, left} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("access-old"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	r.logIn()
+	r.isAccepted(r.Client)
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("tokens are left behind: %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMoreRights(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

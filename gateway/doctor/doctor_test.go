@@ -209,6 +209,7 @@ func TestExamineWhatIsWrong(t *testing.T) {
 		"a model that is not listed":  {model(pong{}), "model.missing"},
 		"a model that is not there":   {failed(llm.InvalidRequest, 404, "model: m-1"), "model.missing"},
 		"a server without a list":     {failed(llm.InvalidRequest, 404, "404 page not found"), "model.unlisted"},
+		"one that repeats the path":   {failed(llm.InvalidRequest, 404, "Cannot GET /v1/models/m-1"), "model.unlisted"},
 		"a key that is refused":       {failed(llm.Auth, 401, ""), "model.key"},
 		"a provider that is busy":     {failed(llm.Overloaded, 529, ""), "model.busy"},
 		"a provider that is gone":     {failed(llm.Network, 0, "no route"), "model.unreachable"},

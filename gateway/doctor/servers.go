@@ -136,7 +136,8 @@ func (m Model) judge(pong llm.Pong, err error) findings.Finding {
 	}
 	switch e.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		if strings.Contains(e.Message, m.name()) {
+		// One that has no such list may repeat the path, in which the name stands.
+		if strings.Contains(strings.ReplaceAll(e.Message, "models/"+m.name(), ""), m.name()) {
 			return modelMissing.At(m.Name, "%v", err)
 		}
 		return modelUnlisted.At(m.Name, "%v", err)

@@ -70,6 +70,7 @@ func TestValidate(t *testing.T) {
 		}, "servers[0].oauth.key_file: is for grant"},
 		"an issuer over http":       {remote, func(s *mcp.Server) { s.OAuth.Issuer = "http://auth.example.org" }, `servers[0].oauth.issuer: "http://auth.example.org" is not https`},
 		"a redirect to anybody":     {remote, func(s *mcp.Server) { s.OAuth.Redirect = "http://example.org/callback" }, "servers[0].oauth.redirect:"},
+		"a redirect without a path": {remote, func(s *mcp.Server) { s.OAuth.Redirect = "https://bot.example.org" }, "servers[0].oauth.redirect:"},
 		"a document without a path": {remote, func(s *mcp.Server) { s.OAuth.ClientMetadata = "https://example.org" }, "servers[0].oauth.client_metadata:"},
 		"a scope that is two":       {remote, func(s *mcp.Server) { s.OAuth.Scopes = []string{"a b"} }, "servers[0].oauth.scopes[0]:"},
 		"a price":                   {good, func(s *mcp.Server) { s.Price, s.Tools[0].Price = "0.01", "1000" }, ""},

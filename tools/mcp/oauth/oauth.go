@@ -112,8 +112,8 @@ func (c Config) Validate(ps *problems.List, at string) {
 func checkRedirect(redirect string) error {
 	u, err := url.Parse(redirect)
 	switch {
-	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return fmt.Errorf("%q is not a URL of a scheme, a host and a path", redirect)
+	case err != nil || u.Host == "" || u.Path == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil: // browsers put a path there
+		return fmt.Errorf("%q is not a URL of a scheme, a host and a path, which may be /", redirect)
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u) && u.Port() != "":
 		return nil
 	}

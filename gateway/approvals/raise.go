@@ -136,9 +136,10 @@ func (r Raise) IsOf(s sessions.Scope) bool {
 	return r.Kind == s.Kind && r.ID == s.ID && r.Window == s.Window
 }
 
-// Holds reports whether the budget that r asked for is higher at a time.
+// Holds reports whether the budget that r asked for is higher at a time. What was taken back does not
+// hold at any, since the clock of another machine may be late.
 func (r Request) Holds(at time.Time) bool {
-	return r.Raise != nil && r.State == Approved && at.Before(r.Raise.Until)
+	return r.Raise != nil && r.State == Approved && r.Raise.Revoked.IsZero() && at.Before(r.Raise.Until)
 }
 
 // Raises returns the requests by which some budget is higher at a time. What cannot be read is

@@ -70,6 +70,9 @@ func TestRaiseByOperator(t *testing.T) {
 	if back.Holds(lateInMay.Add(time.Minute)) || !r.Holds(lateInMay.Add(time.Minute)) || back.Raise.Revoked.IsZero() {
 		t.Errorf("taken back it is %+v", back.Raise)
 	}
+	if back.Holds(lateInMay) { // by the clock of a machine that is late
+		t.Error("it was taken back, and holds by a clock that is late")
+	}
 }
 
 // Whoever reserves looks for raises as long as one by the operator may hold, whichever was made last.

@@ -125,7 +125,7 @@ func TestARaiseThatFailedDoesNotHold(t *testing.T) {
 			t.Parallel()
 			store, now := memtest.New(memtest.Every), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 			raise := func(s approvals.UnaskedStore) error {
-				_, err := approvals.RaiseByOperator(sessions.Scope{Kind: "global"}, "global_per_day", costs.USD, time.Hour, now).WriteUnasked(t.Context(), s, now)
+				_, err := approvals.RaiseByOperator("", sessions.Scope{Kind: "global"}, "global_per_day", costs.USD, time.Hour, now).WriteUnasked(t.Context(), s, now)
 				return err
 			}
 			if err := raise(busyStore{store, kind}); !errors.Is(err, errBusy) {

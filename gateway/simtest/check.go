@@ -14,6 +14,12 @@ import (
 	"parley/transcript"
 )
 
+// panicOf is a process that panicked over an event.
+type panicOf struct {
+	by    *process
+	event string
+}
+
 // checkState is what the checks remember of a run.
 type checkState struct {
 	texts     map[string]string                  // by event, what was said
@@ -23,7 +29,7 @@ type checkState struct {
 	runs      map[string]int                     // of tools with side effects, by call
 	panics    map[string]int                     // by event
 	givenBack map[string]int                     // by event: attempts in which it panicked that were given back
-	panicked  map[*process]string                // the event over which a process panicked last
+	panicked  map[panicOf]bool                   // that a process panicked over an event, and did not give it back
 	sessions  map[string][]sessionkeys.SessionID // by mailbox, in order
 	together  bool                               // two processes sent at once
 }
@@ -31,7 +37,7 @@ type checkState struct {
 func newCheckState() checkState {
 	return checkState{
 		texts: map[string]string{}, discarded: map[string]bool{}, stops: map[string]bool{}, doubts: map[string]int{}, runs: map[string]int{},
-		panics: map[string]int{}, givenBack: map[string]int{}, panicked: map[*process]string{}, sessions: map[string][]sessionkeys.SessionID{},
+		panics: map[string]int{}, givenBack: map[string]int{}, panicked: map[panicOf]bool{}, sessions: map[string][]sessionkeys.SessionID{},
 	}
 }
 
@@ -244,7 +250,7 @@ func (w *world) recordModelCall(p *process, event, verb string) {
 		return
 	}
 	w.checks.panics[event]++
-	w.checks.panicked[p] = event
+	w.checks.panicked[panicOf{p, event}] = true
 	// A worker that ends, because it is asked to or loses its lease, gives back what it holds
 	// with its attempt, also what it had just panicked over.
 	if n := w.checks.panics[event]; n > attempts+w.checks.givenBack[event] {
@@ -255,10 +261,15 @@ func (w *world) recordModelCall(p *process, event, verb string) {
 // recordHandover notes that a process has given back a mailbox over whose message it may just
 // have panicked.
 func (w *world) recordHandover(o *op) {
-	event := w.checks.panicked[o.p]
-	if i := slices.IndexFunc(w.people, func(p *person) bool { return p.token == o.token }); i >= 0 && event != "" && strings.HasPrefix(event, w.people[i].name) {
-		w.checks.givenBack[event]++
-		delete(w.checks.panicked, o.p)
+	i := slices.IndexFunc(w.people, func(p *person) bool { return p.token == o.token })
+	if i < 0 {
+		return
+	}
+	for over := range w.checks.panicked {
+		if over.by == o.p && strings.HasPrefix(over.event, w.people[i].name) {
+			w.checks.givenBack[over.event]++
+			delete(w.checks.panicked, over)
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package faulttest
 
+import "parley/simulators/model"
+
 // titles is what the configuration says about titles.
 func (l *Workload) titles() string {
 	if l.Shape.Titles {
@@ -12,11 +14,16 @@ func (l *Workload) titles() string {
 const maxTitles = 2
 
 // checkTitles looks at how often a title was asked for: again only when the cost of the call
-// before is not known, which is stored together with its words, and twice at most.
+// before is not known, which is stored together with its words, and twice at most. What the model
+// refused was no title.
 func (r *Report) checkTitles(b Evidence) {
 	settled, before := settledRequests(b), map[string][]string{} // by canary
+	refused := map[string]bool{}
+	for _, e := range b.Bill.Entries {
+		refused[e.ID] = e.Outcome == model.Refused
+	}
 	for _, q := range b.Requests {
-		if !asksTitle(q) {
+		if !asksTitle(q) || refused[q.ID] {
 			continue
 		}
 		r.Titles++

@@ -380,7 +380,8 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(int(float64(len(sorted))*q), len(sorted)-1)]
 }
 
-// peakMemory is the most that a process held; 0 where the system does not say.
+// peakMemory is the most that a process held beside the pages of its own program, which the system
+// takes back when it needs them; 0 where the system does not say.
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -388,13 +389,15 @@ func peakMemory(t *testing.T, pid int) int64 {
 		t.Logf("the memory of the process is not known here: %v", err)
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	words := strings.Fields(rest)
-	n, err := strconv.ParseInt(slices.Concat(words, []string{""})[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
+	field := func(name string) int64 {
+		_, rest, _ := strings.Cut(string(text), name)
+		n, err := strconv.ParseInt(slices.Concat(strings.Fields(rest), []string{""})[0], 10, 64)
+		if err != nil {
+			t.Fatalf("%s %v", name, err)
+		}
+		return n << 10
 	}
-	return n << 10
+	return field("VmHWM:") - field("RssFile:")
 }
 
 // fileBytes is how much the files of a folder hold.

@@ -38,15 +38,19 @@ const (
 
 // The model believes everything that it reads, and does what pages, files and their names,
 // results of a search, and quoted and forwarded words tell it. What it must not do does not
-// happen, whether nobody can be asked for permission, or somebody is and does not answer.
+// happen, whether nobody can be asked for permission, or somebody is and does not answer. Each
+// document is read in one of these two worlds, and in make test-long in both.
 func TestABelievingModelDoesNoHarm(t *testing.T) {
 	t.Parallel()
-	for name, approvers := range map[string]bool{"nobody can be asked": false, "nobody answers": true} {
+	for world, name := range []string{"nobody can be asked", "nobody answers"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLair(t)
-			gw := l.open(t, approvers)
+			gw := l.open(t, name == "nobody answers")
 			for i, name := range slices.Sorted(maps.Keys(l.lures)) {
+				if i%2 != world && os.Getenv("PARLEY_LONG") == "" {
+					continue
+				}
 				l.tempt(t, gw, reader(i), l.lures[name])
 			}
 			l.checkNothingTaken(t, gw.Env)

@@ -81,7 +81,7 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
 		shape := faulttest.Shape{Spawns: 0.2, Asks: 0.2, Titles: true, Activity: true, Goals: true}.Compacting()
 		if !faulttest.IsLong() {
-			shape.Messages = 10 // enough for the kills, however long it takes to start again
+			shape.Conversations, shape.Messages = 10, 10 // enough for the kills, however long it takes to start again
 			shape.Fastest, shape.Slowest = 50*time.Millisecond, 700*time.Millisecond
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})

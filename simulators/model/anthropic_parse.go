@@ -42,8 +42,21 @@ type anthropicBlock struct {
 	Content      json.RawMessage `json:"content"`
 	IsError      bool            `json:"is_error"`
 	CacheControl *cacheControl   `json:"cache_control"`
+	Source       json.RawMessage `json:"source"`
 
 	raw json.RawMessage
+}
+
+// pictures returns the picture that an image block holds.
+func (b *anthropicBlock) pictures() []Picture {
+	var source struct {
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	}
+	if b.Type != "image" || json.Unmarshal(b.Source, &source) != nil {
+		return nil
+	}
+	return decodePicture(source.MediaType, source.Data)
 }
 
 type cacheControl struct {
@@ -368,6 +381,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) {
 		case "image", "document", "search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
 			"code_execution_tool_result", "container_upload", "compaction":
 			m.Others++
+			m.Pictures = append(m.Pictures, b.pictures()...)
 		default:
 			panic(invalid(pathf("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type)))
 		}

@@ -14,7 +14,7 @@ import (
 
 const (
 	demoNotice = "Hello! To be plain about it: I am a small scripted demonstration, not a real model. I only know a few tricks, and everything you see around me works the same with a real one.\n\n"
-	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, to **research** something with sub-agents, or to **set COLOUR=blue**, for which I need your permission."
+	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, to **research** something with sub-agents, to **set COLOUR=blue**, for which I need your permission, or to **spend your money**, until a limit stops me. Or show me a picture."
 )
 
 //go:embed demo_long.md
@@ -34,11 +34,17 @@ var (
 // gives more than 4096 characters of Markdown, "slow" a slow answer, it can do
 // sums, and to "research …" it has two sub-agents work with sessions_spawn, one of
 // which has a helper of its own. "set NAME=value" writes a file of settings with write_file,
-// for which a gateway may need a person's permission. Words come at pace; 0: all at once.
+// for which a gateway may need a person's permission. "spend my money" calls list_directory
+// without end, which only a limit of the gateway stops. Of pictures it tells their size and
+// colours. Words come at pace; 0: all at once.
 func Demo(pace time.Duration) Brain {
 	return func(_ context.Context, p *Prompt) Answer {
 		a := Answer{Pace: pace, FirstToken: 4 * pace}
 		if rs := p.Answering(); len(rs) > 0 && !demoIsOver(rs) {
+			if a.Blocks = demoSpend(p, p.LastText()); a.Blocks != nil {
+				a.Pace, a.FirstToken = 0, 0
+				return a
+			}
 			a.Blocks = []Block{Say(demoComment(p, rs))}
 			return a
 		}
@@ -68,6 +74,12 @@ func demoIsOver(rs []Result) bool {
 // demoAnswer has at least one block.
 func demoAnswer(p *Prompt) []Block {
 	text := p.LastText()
+	if blocks := demoLook(p); blocks != nil {
+		return blocks
+	}
+	if blocks := demoSpend(p, text); blocks != nil {
+		return blocks
+	}
 	if blocks := demoResearch(p, text); blocks != nil {
 		return blocks
 	}
@@ -163,7 +175,7 @@ func demoListing(text string, lines int) string {
 	}
 	listing := "Here is what I found, " + plural(lines, "line") + " of it:\n\n```\n" + fenced(text) + "\n```"
 	for line := range strings.Lines(text) {
-		if words := strings.Fields(line); len(words) > 0 && !strings.HasSuffix(words[len(words)-1], "/") {
+		if words := strings.Fields(line); len(words) > 0 && words[0] != "dir" && !strings.HasSuffix(words[len(words)-1], "/") {
 			return listing + "\n\nSay **read " + words[len(words)-1] + "**, if you like."
 		}
 	}

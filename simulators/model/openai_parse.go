@@ -206,17 +206,17 @@ func (p *Prompt) openaiMessages(messages []openaiMessage) {
 		if len(waiting) > 0 {
 			panic(waitingCalls(waiting))
 		}
-		text, others := openaiContent(i, m)
+		text, beside := openaiContent(i, m)
 		switch m.Role {
 		case "system", "developer":
 			system = append(system, text)
 			p.segment("system", []byte(text), noCache)
 			continue
 		case "user":
-			p.Messages = append(p.Messages, Message{Role: User, Text: text, Others: others})
+			p.Messages = append(p.Messages, Message{Role: User, Text: text, Others: beside.others, Pictures: beside.pictures})
 			p.segment("user", []byte(text), noCache)
 		case "assistant":
-			p.Messages = append(p.Messages, Message{Role: Assistant, Text: text, Others: others})
+			p.Messages = append(p.Messages, Message{Role: Assistant, Text: text, Others: beside.others})
 			p.segment("assistant", []byte(text), noCache)
 			waiting = p.openaiCalls(i, m, seen, names)
 		case "":
@@ -288,23 +288,31 @@ func (p *Prompt) openaiCalls(i int, m *openaiMessage, seen map[string]bool, name
 	return ids
 }
 
-// openaiContent reads the content of message i: its text, and how many parts
-// are something else.
-func openaiContent(i int, m *openaiMessage) (text string, others int) {
+// enclosed is what a message holds beside its text.
+type enclosed struct {
+	others   int
+	pictures []Picture
+}
+
+// openaiContent reads the content of message i: its text, and what else it holds.
+func openaiContent(i int, m *openaiMessage) (text string, beside enclosed) {
 	raw := m.Content
 	switch {
 	case !hasValue(raw):
 		if m.Role == "assistant" && (m.ToolCalls != nil || hasValue(m.Refusal) || hasValue(m.FunctionCall) || hasValue(m.Audio)) {
-			return "", 0
+			return "", enclosed{}
 		}
 		panic(invalidParam(pathf("messages.[%d].content", i), "", "Invalid value for 'content': expected a string, got null."))
 	case isString(raw):
-		return unquote(raw), 0
+		return unquote(raw), enclosed{}
 	}
 	var parts []struct {
-		Type    string  `json:"type"`
-		Text    *string `json:"text"`
-		Refusal string  `json:"refusal"`
+		Type     string  `json:"type"`
+		Text     *string `json:"text"`
+		Refusal  string  `json:"refusal"`
+		ImageURL struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
 		panic(invalidParam(pathf("messages[%d].content", i), "invalid_type", pathf("Invalid type for 'messages[%d].content': expected one of a string or array of objects, but got something else instead.", i)))
@@ -325,10 +333,11 @@ func openaiContent(i int, m *openaiMessage) (text string, others int) {
 		case "refusal":
 			text += part.Refusal
 		case "image_url", "input_audio", "file":
-			others++
+			beside.others++
+			beside.pictures = append(beside.pictures, pictureOf(part.ImageURL.URL)...)
 		default:
 			panic(invalidParam(pathf("messages[%d].content[%d].type", i, j), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.", part.Type)))
 		}
 	}
-	return text, others
+	return text, beside
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
@@ -83,6 +84,32 @@ type Message struct {
 	Calls    []Call
 	Results  []Result
 	Others   int // blocks of other kinds: images, documents
+	Pictures []Picture
+}
+
+// Picture is an image whose bytes a request held. One that a request only names is counted
+// among the others of its message, and no more.
+type Picture struct {
+	MediaType string
+	Data      []byte
+}
+
+// pictureOf returns the picture in a data: URL.
+func pictureOf(url string) []Picture {
+	rest, ok := strings.CutPrefix(url, "data:")
+	kind, text, ok2 := strings.Cut(rest, ";base64,")
+	if !ok || !ok2 {
+		return nil
+	}
+	return decodePicture(kind, text)
+}
+
+func decodePicture(kind, text string) []Picture {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return []Picture{{kind, data}}
 }
 
 // Call is a tool call that the model made earlier. Input is its arguments as

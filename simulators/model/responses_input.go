@@ -60,7 +60,7 @@ func (s *Server) responsesInput(p *Prompt, raw json.RawMessage) {
 		rd.system = []string{p.System}
 	}
 	if isString(raw) {
-		rd.person(unquote(raw), 0)
+		rd.person(unquote(raw), enclosed{})
 		return
 	}
 	var items []json.RawMessage
@@ -147,8 +147,8 @@ func (rd *itemReader) model() *Message {
 	return &p.Messages[len(p.Messages)-1]
 }
 
-func (rd *itemReader) person(text string, others int) {
-	rd.p.Messages = append(rd.p.Messages, Message{Role: User, Text: text, Others: others})
+func (rd *itemReader) person(text string, beside enclosed) {
+	rd.p.Messages = append(rd.p.Messages, Message{Role: User, Text: text, Others: beside.others, Pictures: beside.pictures})
 	rd.p.segment("user", []byte(text), noCache)
 }
 
@@ -156,13 +156,13 @@ func (rd *itemReader) message(where string, it *responsesItem) {
 	if !hasValue(it.Content) {
 		panic(missing(where + ".content"))
 	}
-	text, others := responsesContent(where, it.Role, it.Content)
+	text, beside := responsesContent(where, it.Role, it.Content)
 	switch it.Role {
 	case "system", "developer":
 		rd.system = append(rd.system, text)
 		rd.p.segment("system", []byte(text), noCache)
 	case "user":
-		rd.person(text, others)
+		rd.person(text, beside)
 	case "assistant":
 		rd.after = ""
 		rd.model().paragraph(text)
@@ -231,16 +231,17 @@ func (rd *itemReader) result(where string, it *responsesItem) {
 	rd.p.result(Result{CallID: it.CallID, Name: rd.names[it.CallID], Text: text})
 }
 
-// responsesContent reads the content of a message or result: its text, and how
-// many parts are something else.
-func responsesContent(where, role string, raw json.RawMessage) (text string, others int) {
+// responsesContent reads the content of a message or result: its text, and what else it
+// holds.
+func responsesContent(where, role string, raw json.RawMessage) (text string, beside enclosed) {
 	if isString(raw) {
-		return unquote(raw), 0
+		return unquote(raw), enclosed{}
 	}
 	var parts []struct {
 		Type    string  `json:"type"`
 		Text    *string `json:"text"`
 		Refusal string  `json:"refusal"`
+		Image   string  `json:"image_url"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
 		panic(invalidParam(where+".content", "invalid_type", pathf("Invalid type for '%s.content': expected one of an array of objects or a string, but got something else instead.", where)))
@@ -264,8 +265,9 @@ func responsesContent(where, role string, raw json.RawMessage) (text string, oth
 		case part.Type == "refusal":
 			text += part.Refusal
 		default:
-			others++
+			beside.others++
+			beside.pictures = append(beside.pictures, pictureOf(part.Image)...)
 		}
 	}
-	return text, others
+	return text, beside
 }

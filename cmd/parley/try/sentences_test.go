@@ -34,7 +34,7 @@ func TestEachSentenceThatTryRecommendsWorksWhenItIsTypedFirst(t *testing.T) {
 		"what 12*7 is":           "12 * 7 = 84",
 		"research something":     "“something” has 9 characters in 1 word.",
 		"/help":                  "/status – ",
-		"hello":                  "Ask me to list files, to read one by its name, for something long or something slow, what 12*7 is, to research something with sub-agents, or to set COLOUR=blue, for which I need your permission.",
+		"hello":                  "Ask me to list files, to read one by its name, for something long or something slow, what 12*7 is, to research something with sub-agents, to set COLOUR=blue, for which I need your permission, or to spend your money, until a limit stops me. Or show me a picture.",
 		"set COLOUR=blue":        "/approve ",
 		"research cats and dogs": "- the counting: $",
 	} {

@@ -1,0 +1,118 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/simulators/model"
+)
+
+// flag is a picture that is red above and, for a quarter of it, white below.
+func flag(t *testing.T) []byte {
+	t.Helper()
+	m := image.NewRGBA(image.Rect(0, 0, 40, 20))
+	for y := range 20 {
+		for x := range 40 {
+			c := color.RGBA{210, 40, 40, 255}
+			if y >= 15 {
+				c = color.RGBA{255, 255, 255, 255}
+			}
+			m.SetRGBA(x, y, c)
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// In each protocol the demonstration sees the bytes of a picture.
+func TestTheDemonstrationSeesPictures(t *testing.T) {
+	t.Parallel()
+	data := base64.StdEncoding.EncodeToString(flag(t))
+	for path, body := range map[string]string{
+		"/v1/messages":         `{"model":"demo","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}]}]}`,
+		"/v1/chat/completions": `{"model":"demo","messages":[{"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}]}`,
+		"/v1/responses":        `{"model":"demo","store":false,"input":[{"role":"user","content":[{"type":"input_text","text":"What is it?"},{"type":"input_image","image_url":"data:image/png;base64,%s"}]}]}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			s := model.New(model.Options{Brain: model.Demo(0)})
+			if err := s.Listen(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Run(ctx) }()
+			defer func() {
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}()
+			body = fmt.Sprintf(strings.Replace(body, "%q", `"%s"`, 1), data)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Anthropic-Version", "2023-06-01")
+			r.Header.Set("X-Api-Key", "key")
+			r.Header.Set("Authorization", "Bearer key")
+			a, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = a.Body.Close() }()
+			got, err := io.ReadAll(a.Body)
+			if err != nil || !strings.Contains(string(got), "I see a picture of 40 × 20 points (PNG): mostly red, some white.") {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestTheDemonstrationSaysWhatItCannotSee(t *testing.T) {
+	t.Parallel()
+	p := later("What is it?")
+	p.Messages[2].Pictures = []model.Picture{{MediaType: "image/webp", Data: []byte("RIFF")}}
+	if a := model.Demo(0)(t.Context(), p); !strings.HasPrefix(a.Blocks[0].Text, "I see a picture, and cannot make out anything in it") {
+		t.Errorf("%+v", a.Blocks)
+	}
+}
+
+// It spends until something stops it: each step calls again, and the last words of a turn
+// whose money is used up are words.
+func TestTheDemonstrationSpendsUntilItIsStopped(t *testing.T) {
+	t.Parallel()
+	demo := model.Demo(0)
+	p := later("spend my money")
+	for range 3 {
+		a := demo(t.Context(), p)
+		call := a.Blocks[len(a.Blocks)-1]
+		if call.Kind != model.CallBlock || call.Name != "list_directory" {
+			t.Fatalf("%+v", a.Blocks)
+		}
+		p.Messages = append(p.Messages, model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "c", Name: call.Name}}},
+			model.Message{Role: model.User, Results: []model.Result{{CallID: "c", Name: call.Name, Text: "a.txt"}}})
+	}
+	p.Messages = append(p.Messages, model.Message{Role: model.User, Text: "The budget of this request is used up. Do not call any more tools."})
+	if a := demo(t.Context(), p); len(a.Blocks) != 1 || a.Blocks[0].Text != "I would have gone on for ever. My limit ended it:" {
+		t.Errorf("%+v", a.Blocks)
+	}
+	bare := later("spend my money")
+	bare.Tools = nil
+	if a := demo(t.Context(), bare); !strings.Contains(a.Blocks[0].Text, "nobody gave me a tool") {
+		t.Errorf("%+v", a.Blocks)
+	}
+}

@@ -22,9 +22,19 @@ type TreeCosts struct {
 	Own     string       // the conversation itself
 	Total   string       // with its sub-agents
 	Agents  string       // Markdown: the dearest sub-agents, each below its parent; empty: there are none
+	Rows    []CostRow    // the same, behind the conversation itself
 	column  costs.Column // for what stands beside them
 	own     map[sessionkeys.SessionID]string
 	subtree map[sessionkeys.SessionID]string
+}
+
+// CostRow is the conversation, one of its sub-agents, or several that are not named.
+type CostRow struct {
+	Depth   int    // below the conversation, of which it is 0
+	Label   string // empty: the conversation itself, or several
+	More    int    // how many are not named; 0: it is one
+	Own     string // by itself; empty: of several
+	Subtree string // with all below it
 }
 
 // FormatCosts shows a conversation with its sub-agents, parents first.
@@ -55,8 +65,9 @@ func FormatCosts(tree []sessions.Session) TreeCosts {
 	for i, s := range drawn {
 		c.own[s.ID], c.subtree[s.ID] = shown.Own(i), shown.Subtree(i)
 	}
+	c.Rows = listCosts(drawn, named, shown)
 	if len(drawn) > 1 {
-		c.Agents = listAgents(drawn, named, shown)
+		c.Agents = listAgents(c.Rows[1:])
 	}
 	return c
 }
@@ -70,25 +81,39 @@ func (c TreeCosts) Since(before, all costs.Amount) (since, total string) {
 	return shown.Part(1), shown.Total()
 }
 
-// listAgents lists the sub-agents that are named, and of the others how many they are
-// and what they cost, below their parents: siblings stand by their costs, so that those
-// are the last.
-func listAgents(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, shown costs.Tree) string {
-	var b strings.Builder
-	b.WriteString("Sub-agents, each by itself and with those below it:\n")
+// listCosts lists the conversation and the sub-agents that are named, and of the others how
+// many they are and what they cost, below their parents: siblings stand by their costs, so
+// that those are the last.
+func listCosts(drawn []sessions.Session, named map[sessionkeys.SessionID]bool, shown costs.Tree) []CostRow {
+	rows := []CostRow{{Own: shown.Own(0), Subtree: shown.Subtree(0)}}
 	for i := 1; i < len(drawn); i++ {
 		s := drawn[i]
-		fmt.Fprintf(&b, "\n%s- ", strings.Repeat("  ", s.Depth-drawn[0].Depth-1))
+		depth := s.Depth - drawn[0].Depth
 		if named[s.ID] {
-			fmt.Fprintf(&b, "%s: %s, %s", conversations.Code(Label(s)), shown.Own(i), shown.Subtree(i))
+			rows = append(rows, CostRow{Depth: depth, Label: Label(s), Own: shown.Own(i), Subtree: shown.Subtree(i)})
 			continue
 		}
 		end := i + 1
 		for end < len(drawn) && drawn[end].Depth >= s.Depth {
 			end++
 		}
-		fmt.Fprintf(&b, "%d more: %s", end-i, shown.Siblings(i, end))
+		rows = append(rows, CostRow{Depth: depth, More: end - i, Subtree: shown.Siblings(i, end)})
 		i = end - 1
+	}
+	return rows
+}
+
+// listAgents writes what sub-agents cost in Markdown.
+func listAgents(rows []CostRow) string {
+	var b strings.Builder
+	b.WriteString("Sub-agents, each by itself and with those below it:\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "\n%s- ", strings.Repeat("  ", r.Depth-1))
+		if r.More > 0 {
+			fmt.Fprintf(&b, "%d more: %s", r.More, r.Subtree)
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s, %s", conversations.Code(r.Label), r.Own, r.Subtree)
 	}
 	return b.String()
 }

@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/cmd/parley/try"
 )
 
 // tty opens a terminal: the side of the screen and keyboard, and the program's.
@@ -42,13 +46,14 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "parley", "try", "--pace", "1ms")
-	cmd.Env = append(instruments(), "PATH="+os.Getenv("PATH"), "TMPDIR="+t.TempDir())
+	cmd.Env = append(instruments(), "PATH="+os.Getenv("PATH"), "TMPDIR="+t.TempDir(), "TERM=xterm", "NO_COLOR=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	discard(program)
+	before := mode(t, screen)
 	pieces := make(chan string, 1024)
 	go func() {
 		defer close(pieces)
@@ -63,7 +68,7 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 			}
 		}
 	}()
-	seen := ""
+	seen, all := "", ""
 	await := func(text string) {
 		t.Helper()
 		limit := time.After(patience)
@@ -78,6 +83,7 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 					t.Fatalf("it ended before %q: %q", text, seen)
 				}
 				seen += piece
+				all += piece
 			case <-limit:
 				t.Fatalf("no %q: %q", text, seen)
 			}
@@ -90,12 +96,15 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 		}
 	}
 	await("ann> ")
-	press("what is 6*7\n")
+	if mode(t, screen)&unix.ECHO != 0 {
+		t.Error("the terminal shows keys by itself")
+	}
+	press("what is 6*8\x7f7\r")
 	await("6 * 7 = 42")
 	await("ann> ")
-	press("something slow\n")
+	press("something slow\r")
 	await("parley: ")
-	press("/stop\n")
+	press("/sto\tp\r")
 	await("parley: Stopped.")
 	await("ann> ")
 	press("\x03") // Ctrl-C
@@ -104,5 +113,46 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after Ctrl-C: %v", err)
+	}
+	if got := mode(t, screen); got != before {
+		t.Errorf("the terminal's mode is %x, and was %x", got, before)
+	}
+	if look := regexp.MustCompile(`\x1b\[[0-9;]*m`).FindString(all); look != "" {
+		t.Errorf("with NO_COLOR there is %q", look)
+	}
+}
+
+// mode returns how a terminal treats keys.
+func mode(t *testing.T, f *os.File) uint32 {
+	t.Helper()
+	m, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) //nolint:gosec // a file descriptor is small
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Lflag
+}
+
+func TestOnlyATerminalThatCanMoveItsCursorIsDrawnOn(t *testing.T) {
+	t.Parallel()
+	screen, keyboard := tty(t)
+	defer discard(screen)
+	defer discard(keyboard)
+	for _, c := range []struct {
+		term string
+		out  io.Writer
+		want bool
+	}{
+		{"xterm-256color", keyboard, true}, {"", keyboard, true}, {"dumb", keyboard, false}, {"xterm", io.Discard, false},
+	} {
+		var o try.Options
+		restore, err := openScreen(program{in: keyboard, out: c.out, getenv: func(name string) (string, bool) {
+			return map[string]string{"TERM": c.term}[name], name == "TERM"
+		}}, &o)
+		if err != nil || (o.Screen != nil) != c.want || o.Colour != c.want {
+			t.Errorf("TERM=%q: screen %v, colour %v, %v", c.term, o.Screen != nil, o.Colour, err)
+		}
+		if err := restore(); err != nil {
+			t.Error(err)
+		}
 	}
 }

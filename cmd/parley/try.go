@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/try"
 	"parley/gateway/settings"
 )
@@ -25,6 +27,10 @@ model answers; without, a small scripted demonstration model. Sub-agents are see
 at work, and after an answer what each of them has cost. What is said in a voice
 note is made words of, by a simulated service.
 
+In a terminal the line that you type stays below the answers: arrow keys edit it and
+recall earlier ones, the tab key completes commands, Ctrl-D ends. NO_COLOR turns
+colours off.
+
 It also takes lines from standard input: each waits for its answer, and try ends
 with the last one.`,
 		Args: cobra.NoArgs,
@@ -32,10 +38,17 @@ with the last one.`,
 			o.In, o.Out, o.Terminal, o.Version = p.in, p.out, isTerminal(p.in), version()
 			o.SignalCLI, o.PDFExtractor = signalCLIArgs, pdfExtractor()
 			o.Getenv = func(key string) string { v, _ := p.getenv(key); return v }
-			if verbose {
+			restore, err := openScreen(p, &o)
+			if err != nil {
+				return runError(cmd.Context(), err)
+			}
+			switch {
+			case verbose && o.Screen != nil && isTerminal(p.err): // the line that is typed stays below the log, too
+				o.Logger = slog.New(newTerminalHandler(o.Screen, slog.LevelInfo, o.Colour))
+			case verbose:
 				o.Logger = newLogger(p, settings.LogConfig{Format: "text"}, slog.LevelInfo)
 			}
-			err := try.Run(cmd.Context(), o)
+			err = errors.Join(try.Run(cmd.Context(), o), restore())
 			if errors.Is(err, try.ErrModel) || errors.Is(err, try.ErrChannel) {
 				return err //nolint:wrapcheck // a mistake in the command line: said as it is
 			}
@@ -52,4 +65,23 @@ with the last one.`,
 	f.DurationVar(&o.Pace, "pace", 20*time.Millisecond, "pause between the demonstration model's words")
 	f.BoolVarP(&verbose, "verbose", "v", false, "show the gateway's log on standard error")
 	return c
+}
+
+// openScreen has o draw on the terminal, if the program is used from one that can be drawn
+// on. The caller runs restore at the end.
+func openScreen(p program, o *try.Options) (restore func() error, err error) {
+	in, ok := p.in.(*os.File)
+	out, ok2 := p.out.(*os.File)
+	if kind, _ := p.getenv("TERM"); !ok || !ok2 || !isTerminal(in) || !isTerminal(out) || kind == "dumb" {
+		return func() error { return nil }, nil
+	}
+	restore, err = terminal.Begin(in)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return func() error { return nil }, nil
+	} else if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it was
+	}
+	o.Screen = terminal.New(in, out, func() (columns, rows int) { return terminal.Size(out) })
+	o.Colour = p.wantsColour()
+	return restore, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
 	for _, want := range []string{ // in this order; the two side by side in any
 		"ann> research the Blue Heron\n", "(sub-agent “the question” begins)\n", "      (sub-agent “the counting” begins)\n", "(sub-agent “the counting” has ended: ",
 		"(sub-agent “the question” has ended: ", "the question, says my sub-agent: the counting, says my sub-agent: “the Blue Heron” has 14 characters in 3 words.",
-		"   Of this the conversation itself: $", "Sub-agents, each by itself and with those below it:\n",
+		"by itself   with sub-agents\n", "   the conversation     $",
 	} {
 		n := strings.Index(got[at:], want)
 		if n < 0 {
@@ -38,7 +39,7 @@ func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
 		}
 		at += n + len(want)
 	}
-	if strings.Count(got, "begins)") != 3 || strings.Count(got, "has ended: ") != 3 || strings.Count(got, "Sub-agents, each") != 1 {
+	if strings.Count(got, "begins)") != 3 || strings.Count(got, "has ended: ") != 3 || strings.Count(got, "with sub-agents") != 1 {
 		t.Errorf("three sub-agents and one tree are to be seen:\n%s", got)
 	}
 
@@ -69,9 +70,9 @@ func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
 	if ledger == 0 || ledger != own || ledger != tree[0].Subtree {
 		t.Errorf("the ledger has %s, the sessions %s, their root %s", ledger.Display(), own.Display(), tree[0].Subtree.Display())
 	}
-	for line := range strings.Lines(commands.FormatCosts(tree).Agents) {
-		if line = strings.TrimSpace(strings.ReplaceAll(line, "`", "")); !strings.Contains(got, line) {
-			t.Errorf("%q is not shown", line)
+	for _, row := range commands.FormatCosts(tree).Rows[1:] {
+		if line := regexp.MustCompile(`(?m)^ +` + row.Label + ` +` + regexp.QuoteMeta(row.Own) + ` +` + regexp.QuoteMeta(row.Subtree) + `$`); !line.MatchString(got) {
+			t.Errorf("%v is not shown", row)
 		}
 	}
 	if last := fmt.Sprintf("this conversation %s)\n", tree[0].Subtree.Display()); !strings.HasSuffix(got, last) {
@@ -82,7 +83,7 @@ func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
 func TestAPersonSeesSubAgentsWhileTheyWork(t *testing.T) {
 	t.Parallel()
 	g, keys, ended := person(t, t.Context(), 0)
-	at := g.await(t, 0, "say: research the weather")
+	at := g.await(t, 0, "research the weather")
 	at = g.await(t, at, "ann> ")
 	key(t, keys, ":group")
 	at = g.await(t, at, "ann (group)> ")
@@ -90,7 +91,7 @@ func TestAPersonSeesSubAgentsWhileTheyWork(t *testing.T) {
 	at = g.await(t, at, "“the counting” begins)")
 	at = g.await(t, at, "“the question” has ended: ")
 	at = g.await(t, at, "“the weather” has 11 characters in 2 words.")
-	at = g.await(t, at, "- the counting: $")
+	at = g.await(t, at, "       the counting     $")
 	g.await(t, at, "ann (group)> ")
 	if err := keys.Close(); err != nil {
 		t.Fatal(err)

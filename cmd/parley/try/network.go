@@ -16,9 +16,11 @@ type network interface {
 	Close() error
 	// config returns how a gateway with its state in dir reaches it, once it listens.
 	config(dir string) settings.ChannelsConfig
-	// say lets somebody of people write to the bot, or into the group; or speak, in a
-	// voice note, when there is one.
-	say(who string, inGroup bool, text string, voice []byte) (sentLine, error)
+	// say lets somebody of people write to the bot, or into the group, where what they
+	// write goes on in a thread if the network has them; with a file, when there is one.
+	say(who string, inGroup bool, text string, file *enclosure) (sentLine, error)
+	// leaveThread has what is written into the group next stand outside of its threads.
+	leaveThread()
 	// converse is the conversation over what people see in it.
 	converse(ctx context.Context, c *conversation, typed <-chan string) error
 }
@@ -60,7 +62,9 @@ func JoinWords(words []string, last string) string {
 
 // sentLine is a line that was written into a chat.
 type sentLine struct {
-	chat string // the network's id of it
+	chat   string // the network's id of it
+	thread bool   // it stands in a thread of the group
+	heard  bool   // the bot answers it, whether or not it is mentioned
 	// awaitTaken waits until the bot has taken it, or for the cause of ctx's end.
 	awaitTaken func(ctx context.Context) error
 }

@@ -43,6 +43,24 @@ type modelChoice struct {
 	simulated   bool
 }
 
+// sample is something to type, and what it shows.
+type sample struct{ typed, about string }
+
+// samples is what somebody may type first to see what parley is for.
+func (m modelChoice) samples() []sample {
+	all := []sample{
+		{"what is 12*7", "an answer, and what it cost"},
+		{pictureCommand, "show it a picture"},
+		{"research the weather", "sub-agents at work, and what each of them costs"},
+		{"set COLOUR=blue", "it asks for your permission first"},
+		{"spend my money", "a limit on what one message may cost stops it"},
+	}
+	if !m.simulated { // which costs real money, and does as it likes
+		return []sample{{"what can you do?", "an answer, and what it cost"}, all[1]}
+	}
+	return all
+}
+
 // realModels are the models that answer when their key is in the environment: the
 // cheapest of the present ones, the first that has a key. The rest of what they
 // need is known of their provider.
@@ -93,6 +111,8 @@ func chooseModel(o Options, demoURL string) (modelChoice, error) {
 const (
 	demoModel  = "demo/demo"
 	demoWindow = 200_000 // tokens
+	// What a message may cost is little, so that one sees soon how a limit stops it.
+	demoLimit = "0.02"
 )
 
 // ears is who listens to voice notes, whoever answers: what is said in those of the
@@ -104,6 +124,10 @@ func config(dir, listen string, n network, m modelChoice, demoURL string) settin
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
+	agent := settings.AgentConfig{Model: m.model, Window: m.window}
+	if m.simulated {
+		agent.Vision, agent.MaxTurnCost = settings.VisionOn, demoLimit
+	}
 	return settings.Config{
 		StateDir: filepath.Clean(dir),
 		Name:     "try",
@@ -113,7 +137,7 @@ func config(dir, listen string, n network, m modelChoice, demoURL string) settin
 			provider: m.provider, ears: {Kind: settings.KindOpenAI, BaseURL: demoURL + "/v1"},
 		},
 		Transcription: settings.TranscriptionConfig{Model: ears + "/demo", PricePerMinute: "0.006"},
-		Agents:        map[string]settings.AgentConfig{"main": {Model: m.model, Window: m.window}},
+		Agents:        map[string]settings.AgentConfig{"main": agent},
 		Ops:           ops.Config{Listen: listen},
 		Page:          settings.PageConfig{Enabled: true, Listen: "127.0.0.1:0"},
 		// Who quits does not wait for an answer that is on its way.

@@ -36,6 +36,9 @@ func (s *screen) printLine(text string) {
 	s.write(text + "\n")
 }
 
+func (s *screen) printNote(text string)           { s.printLine(text) }
+func (s *screen) printSample(sample, text string) { s.printLine(sample + text) }
+
 func (s *screen) end() {
 	if s.open {
 		s.write("\n")

@@ -1,6 +1,7 @@
 package try
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -47,7 +48,7 @@ func (n signalNetwork) config(dir string) settings.ChannelsConfig {
 	}}
 }
 
-func (n signalNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
+func (n signalNetwork) say(who string, inGroup bool, text string, file *enclosure) (sentLine, error) {
 	from := signal.Person{ACI: signal.MadeUpACI(int(people[who].number)), Name: people[who].name}
 	chat, id := signal.Chat{}, from.ACI
 	var o signal.SayOptions
@@ -58,8 +59,8 @@ func (n signalNetwork) say(who string, inGroup bool, text string, voice []byte) 
 			text, o.Mentions = with, []signal.Mention{{Name: placeholder, ACI: signalACI}}
 		}
 	}
-	if voice != nil {
-		o.Attachments = []signal.Attachment{{ContentType: "audio/aac", Data: voice}}
+	if file != nil {
+		o.Attachments = []signal.Attachment{{ContentType: cmp.Or(file.mime, "audio/aac"), Filename: file.name, Data: file.data}}
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {
@@ -89,6 +90,8 @@ func withMention(text string) (string, bool) {
 	}
 	return text[:at[2]] + placeholder + text[at[3]:], true
 }
+
+func (signalNetwork) leaveThread() {}
 
 func (n signalNetwork) converse(ctx context.Context, c *conversation, typed <-chan string) error {
 	return converse(ctx, c, typed, n.Watch, fromSignal)

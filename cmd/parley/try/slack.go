@@ -15,11 +15,11 @@ import (
 )
 
 // slackNetwork is the scene in Slack: the group is a channel, where answers go into
-// the thread of their question. Who writes to the bot directly goes on in the thread
-// that the first message began.
+// the thread of their question. What is written next goes on in the thread that the first
+// message began, to the bot directly and in the channel: there only a mention begins one.
 type slackNetwork struct {
 	*slack.Server
-	threads *sync.Map // by chat
+	threads *sync.Map // by chat, until it is left
 }
 
 const (
@@ -54,14 +54,17 @@ func (n slackNetwork) config(string) settings.ChannelsConfig {
 // slackID returns the id of one of the people.
 func slackID(who string) string { return "U0TRY" + strings.ToUpper(who) }
 
-func (n slackNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
+func (n slackNetwork) say(who string, inGroup bool, text string, file *enclosure) (sentLine, error) {
 	from := slack.Person{ID: slackID(who), Name: who, RealName: people[who].name}
 	chat, o := slack.DM(from), slack.SayOptions{}
+	begins := true
+	if inGroup {
+		chat, begins = kitchen, isForBot(text)
+	}
 	if thread, ok := n.threads.Load(chat.ID); ok {
 		o.ThreadTS = thread.(string)
 	}
 	if inGroup {
-		chat, o = kitchen, slack.SayOptions{}
 		// Slack knows no /command@bot: there one mentions the bot first.
 		if at := command.FindString(text); at != "" {
 			word, rest, _ := strings.Cut(text, " ")
@@ -69,17 +72,21 @@ func (n slackNetwork) say(who string, inGroup bool, text string, voice []byte) (
 			text = "@" + botUsername + " " + word + " " + rest
 		}
 	}
-	if voice != nil {
-		o.Files = []slack.File{{Name: "audio_message.ogg", Mimetype: "audio/ogg", Data: voice, ClipMillis: 1000}}
+	if file != nil {
+		o.Files = []slack.File{{Name: file.name, Mimetype: file.mime, Data: file.data}}
+		if file.voice {
+			o.Files = []slack.File{{Name: "audio_message.ogg", Mimetype: "audio/ogg", Data: file.data, ClipMillis: 1000}}
+		}
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {
 		return sentLine{}, fmt.Errorf("write into the chat: %w", err)
 	}
-	if !inGroup && o.ThreadTS == "" {
+	thread := o.ThreadTS != ""
+	if begins && !thread {
 		n.threads.Store(chat.ID, told.TS)
 	}
-	return sentLine{chat: chat.ID, awaitTaken: func(ctx context.Context) error {
+	return sentLine{chat: chat.ID, thread: inGroup && (thread || begins), heard: thread, awaitTaken: func(ctx context.Context) error {
 		return ignore(n.Await(ctx, func(b slack.Book) bool {
 			return !slices.ContainsFunc(b.Events, func(e slack.EventEntry) bool {
 				return e.Channel == told.Channel && e.TS == told.TS && e.Acknowledged.IsZero()
@@ -87,6 +94,8 @@ func (n slackNetwork) say(who string, inGroup bool, text string, voice []byte) (
 		}))
 	}}, nil
 }
+
+func (n slackNetwork) leaveThread() { n.threads.Delete(kitchen.ID) }
 
 func (n slackNetwork) converse(ctx context.Context, c *conversation, typed <-chan string) error {
 	return converse(ctx, c, typed, n.Watch, fromSlack)

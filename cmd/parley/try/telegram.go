@@ -38,7 +38,7 @@ func (n telegramNetwork) config(string) settings.ChannelsConfig {
 	}}
 }
 
-func (n telegramNetwork) say(who string, inGroup bool, text string, voice []byte) (sentLine, error) {
+func (n telegramNetwork) say(who string, inGroup bool, text string, file *enclosure) (sentLine, error) {
 	p := people[who]
 	from := telegram.Person{ID: p.number, FirstName: p.name, Username: p.handle}
 	chat := telegram.PrivateChat(from)
@@ -46,8 +46,11 @@ func (n telegramNetwork) say(who string, inGroup bool, text string, voice []byte
 		chat = telegram.Chat{ID: -2001, Kind: telegram.Group, Title: groupTitle}
 	}
 	o := telegram.SayOptions{}
-	if voice != nil {
-		o.Media, o.File = "voice", voice
+	if file != nil {
+		o.Media, o.File, o.FileName, o.MIME = "photo", file.data, file.name, file.mime
+		if file.voice {
+			o.Media = "voice"
+		}
 	}
 	told, err := n.Say(chat, from, text, o)
 	if err != nil {
@@ -66,6 +69,8 @@ func (n telegramNetwork) say(who string, inGroup bool, text string, voice []byte
 		}))
 	}}, nil
 }
+
+func (telegramNetwork) leaveThread() {}
 
 func (n telegramNetwork) converse(ctx context.Context, c *conversation, typed <-chan string) error {
 	return converse(ctx, c, typed, n.Watch, fromTelegram)

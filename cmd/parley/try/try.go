@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/simulators/model"
 )
@@ -25,6 +26,10 @@ type Options struct {
 	In       io.Reader
 	Out      io.Writer
 	Terminal bool // a person types; otherwise each line waits for its answer
+	// Screen is the terminal that In and Out are, if it can be drawn on: the person's line
+	// stays below what is shown. In and Out are not used then.
+	Screen   *terminal.Screen
+	Colour   bool // on Screen
 	Getenv   func(string) string
 	Channel  string        // one of Networks, in lower case; empty: the first
 	Model    string        // provider/model, where a key for it is in the environment; empty: chosen
@@ -147,7 +152,17 @@ func (o Options) seed(m modelChoice) func(folder string) {
 func (c *conversation) chat(ctx context.Context) error {
 	over := make(chan struct{})
 	defer close(over)
-	typed, end := readLines(c.o.In, over)
+	var typed <-chan string
+	var end <-chan error
+	if c.o.Screen != nil {
+		prompts := make(chan string, 1)
+		c.view = &live{screen: c.o.Screen, colour: c.o.Colour, prompt: prompts}
+		c.o.Screen.Complete = func(line string) []string { return completions(line, c.codes.all()) }
+		typed, end = readTyped(c.o.Screen, prompts, over)
+	} else {
+		c.view = &screen{out: c.o.Out}
+		typed, end = readLines(c.o.In, over)
+	}
 	if err := c.network.converse(ctx, c, typed); err != nil {
 		return err
 	}
@@ -177,6 +192,31 @@ func readLines(r io.Reader, over <-chan struct{}) (<-chan string, <-chan error) 
 		}
 		if err := s.Err(); err != nil {
 			end <- fmt.Errorf("read a line: %w", err)
+		}
+	}()
+	return typed, end
+}
+
+// readTyped gives the lines that are typed on a screen, one for each prompt, as readLines
+// does.
+func readTyped(s *terminal.Screen, prompts <-chan string, over <-chan struct{}) (<-chan string, <-chan error) {
+	typed, end := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(typed)
+		for prompt := range prompts {
+			line, err := s.ReadLine(prompt)
+			switch {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				end <- fmt.Errorf("read a line: %w", err)
+				return
+			}
+			select {
+			case typed <- line:
+			case <-over:
+				return
+			}
 		}
 	}()
 	return typed, end

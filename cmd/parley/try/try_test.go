@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/cmd/cmdtest"
+	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/terminal/terminaltest"
 	"parley/cmd/parley/try"
 	"parley/simulators/signal"
 )
@@ -52,6 +55,26 @@ func (g *glass) await(t *testing.T, from int, text string) int {
 		case <-changed:
 		case <-limit:
 			t.Fatalf("%q does not appear; there is:\n%s", text, all[from:])
+		}
+	}
+}
+
+var errNotSeen = errors.New("what a line needs is not seen")
+
+// find waits until what matches, and gives the last match's first group.
+func (g *glass) find(what *regexp.Regexp) (string, error) {
+	limit := time.After(patience)
+	for {
+		g.mu.Lock()
+		all, changed := g.all, g.changed
+		g.mu.Unlock()
+		if found := what.FindAllStringSubmatch(all, -1); found != nil {
+			return found[len(found)-1][1], nil
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			return "", errNotSeen
 		}
 	}
 }
@@ -119,10 +142,7 @@ func TestAPersonIsPromptedAndCanStopASlowAnswer(t *testing.T) {
 
 func TestTheSameTalkGoesThroughSlackAndSignal(t *testing.T) {
 	t.Parallel()
-	for channel, costs := range map[string]string{
-		"slack":  "Nothing was said here yet.", // in this thread
-		"signal": "This conversation: $",
-	} {
+	for _, channel := range []string{"slack", "signal"} {
 		t.Run(channel, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
@@ -136,7 +156,7 @@ func TestTheSameTalkGoesThroughSlackAndSignal(t *testing.T) {
 			at := 0
 			for _, want := range []string{
 				"ann> what is 6*7\n", "6 * 7 = 42\n", "ann> /cost\nparley: This conversation: $", "(read and passed over: ", "5 * 5 = 25\n",
-				"ben> /cost@parley_bot\nparley: " + costs, "parley: Nothing was running.",
+				"ben> /cost@parley_bot\nparley: This conversation: $", "parley: Nothing was running.",
 			} {
 				n := strings.Index(out.String()[at:], want)
 				if n < 0 {
@@ -229,5 +249,75 @@ func TestAVoiceNoteIsAnswered(t *testing.T) {
 				t.Error(out.String())
 			}
 		})
+	}
+}
+
+// In a Slack channel the thread that a mention began is where one goes on, without a mention
+// and with the same conversation; :group leads out of it.
+func TestASlackChannelStaysInItsThread(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := try.Run(t.Context(), try.Options{
+		Channel: "slack", Out: &out, Getenv: func(string) string { return "" },
+		In: strings.NewReader(":group\nanybody there?\n@parley_bot what is 5*5\nwhat is 6*6\n:as ben\nand what is 7*7\n:group\nanybody there?\n@parley_bot what is 8*8\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	for _, want := range []string{
+		"(read and passed over: ", "not a real model", "5 * 5 = 25\n", "ann> what is 6*6\nparley: 6 * 6 = 36\n", "You are ben, in a thread of the group “kitchen table”.\n",
+		"parley: 7 * 7 = 49\n", "You are ben, in the group “kitchen table”.\n", "(read and passed over: ", "not a real model", "8 * 8 = 64\n",
+	} {
+		_, rest, ok := strings.Cut(got, want)
+		if !ok {
+			t.Fatalf("%q is missing or too early in:\n%s", want, out.String())
+		}
+		got = rest
+	}
+}
+
+// At a real terminal one may type at any time: the line stays below what comes, can be
+// edited, and is taken as it was typed.
+func TestWhatIsTypedDuringAnAnswerStaysALineOfItsOwn(t *testing.T) {
+	t.Parallel()
+	in, keys := io.Pipe()
+	paper := terminaltest.New(80)
+	ended := make(chan error, 1)
+	go func() {
+		err := try.Run(t.Context(), try.Options{
+			Terminal: true, Screen: terminal.New(in, paper, func() (int, int) { return 80, 24 }),
+			Getenv: func(string) string { return "" }, Pace: time.Millisecond,
+		})
+		_ = in.Close()
+		ended <- err
+	}()
+	press := func(text string) {
+		t.Helper()
+		if _, err := io.WriteString(keys, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paper.AwaitEnd(t, "\n\nann>")
+	press("something slow\r")
+	paper.AwaitEnd(t, "\nann>")
+	press("/sto")
+	text := paper.Await(t, "an answer that grows above the line", func(text string) bool {
+		return strings.Contains(text, "I am") && strings.HasSuffix(text, "\nann> /sto")
+	})
+	if !strings.Contains(text, "ann> something slow\nparley: Hello!") {
+		t.Errorf("the answer does not stand below its question:\n%s", text)
+	}
+	press("q\x7fp\r")
+	paper.Await(t, "the end of the answer", func(text string) bool {
+		return strings.Contains(text, "ann> /stop\n") && strings.Contains(text, "parley: Stopped.\n") && strings.HasSuffix(text, "\nann>")
+	})
+	press("what is 12*7\r")
+	paper.Await(t, "the next answer", func(text string) bool { return strings.Contains(text, "12 * 7 = 84\n   (") })
+	press("\x1b[A\r") // the same again
+	paper.Await(t, "it again", func(text string) bool { return strings.Count(text, "ann> what is 12*7\nparley: 12 * 7 = 84\n") == 2 })
+	press(":quit\r")
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

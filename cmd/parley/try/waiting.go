@@ -20,10 +20,11 @@ type question struct {
 type kind int
 
 const (
-	message kind = iota // opens a turn
-	atOnce              // a command that does not queue
-	queued              // a command that keeps its place
-	stop                // ends what runs and drops what waits: those have no answer of their own
+	message  kind = iota // opens a turn
+	atOnce               // a command that does not queue
+	queued               // a command that keeps its place
+	decision             // a command that does so, and opens a turn if it permits something
+	stop                 // ends what runs and drops what waits: those have no answer of their own
 )
 
 // openQuestions is the questions, in the order they were asked.
@@ -41,16 +42,16 @@ func (w *openQuestions) add(chat, text string, at time.Time) {
 // answered at once never waits for anything, and stopping comes before what
 // queues.
 func (w *openQuestions) takeAnswered(a gateway.Answer) (time.Time, bool) {
-	order := []kind{atOnce, stop, queued, message}
+	order := [][]kind{{atOnce}, {stop}, {queued, decision}, {message}}
 	if a.Turn != "" {
-		order = []kind{message}
+		order = [][]kind{{message, decision}}
 	}
-	for _, k := range order {
-		i := slices.IndexFunc(*w, func(q question) bool { return q.chat == a.Chat && q.kind == k })
+	for _, ks := range order {
+		i := slices.IndexFunc(*w, func(q question) bool { return q.chat == a.Chat && slices.Contains(ks, q.kind) })
 		if i < 0 {
 			continue
 		}
-		at := (*w)[i].at
+		at, k := (*w)[i].at, (*w)[i].kind
 		*w = slices.Delete(*w, i, i+1)
 		if k == stop {
 			before := slices.DeleteFunc(slices.Clone((*w)[:i]), func(q question) bool { return q.chat == a.Chat })
@@ -76,6 +77,9 @@ func kindOf(text string) kind {
 	c, ok := messages.ParseCommand(strings.Replace(text, at, "", 1))
 	if !ok || c.IsTurn() {
 		return message
+	}
+	if _, ok := c.Decides(); ok {
+		return decision
 	}
 	switch c.Kind() {
 	case messages.Control:

@@ -1,0 +1,5 @@
+package terminal
+
+import "golang.org/x/sys/unix"
+
+const getMode, setMode = unix.TCGETS, unix.TCSETS

@@ -14,7 +14,7 @@ import (
 
 const (
 	demoNotice = "Hello! To be plain about it: I am a small scripted demonstration, not a real model. I only know a few tricks, and everything you see around me works the same with a real one.\n\n"
-	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, to **research** something with sub-agents, to **set COLOUR=blue**, for which I need your permission, or to **spend your money**, until a limit stops me. Or show me a picture."
+	demoTricks = "Ask me to **list files**, to **read** one by its name, for something **long** or something **slow**, what **12*7** is, to **research** something with sub-agents, to **set COLOUR=blue**, for which I need your permission, or to **spend your money** with a sub-agent, until a cap stops it. Or show me a picture."
 )
 
 //go:embed demo_long.md
@@ -34,8 +34,8 @@ var (
 // gives more than 4096 characters of Markdown, "slow" a slow answer, it can do
 // sums, and to "research …" it has two sub-agents work with sessions_spawn, one of
 // which has a helper of its own. "set NAME=value" writes a file of settings with write_file,
-// for which a gateway may need a person's permission. "spend my money" calls list_directory
-// without end, which only a limit of the gateway stops. Of pictures it tells their size and
+// for which a gateway may need a person's permission. "spend my money" has a sub-agent
+// call list_directory without end, which only its cap stops. Of pictures it tells their size and
 // colours. Words come at pace; 0: all at once.
 func Demo(pace time.Duration) Brain {
 	return func(_ context.Context, p *Prompt) Answer {

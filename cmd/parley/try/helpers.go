@@ -17,7 +17,10 @@ func (c *conversation) showSubagent(h gateway.Subagent) {
 		return
 	}
 	how := "has ended"
-	if !succeeded(h) {
+	switch {
+	case h.Outcome == "budget":
+		how = "was stopped by its budget"
+	case !succeeded(h):
 		how = "ended early, " + strings.ReplaceAll(string(h.Outcome), "_", " ")
 	}
 	// What it cost stands in the table below the answer, rounded so that all of it adds up.

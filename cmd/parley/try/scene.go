@@ -53,7 +53,7 @@ func (m modelChoice) samples() []sample {
 		{pictureCommand, "show it a picture"},
 		{"research the weather", "sub-agents at work, and what each of them costs"},
 		{"set COLOUR=blue", "it asks for your permission first"},
-		{"spend my money", "a limit on what one message may cost stops it"},
+		{"spend my money", "a cap stops it"},
 	}
 	if !m.simulated { // which costs real money, and does as it likes
 		return []sample{{"what can you do?", "an answer, and what it cost"}, all[1]}
@@ -111,8 +111,6 @@ func chooseModel(o Options, demoURL string) (modelChoice, error) {
 const (
 	demoModel  = "demo/demo"
 	demoWindow = 200_000 // tokens
-	// What a message may cost is little, so that one sees soon how a limit stops it.
-	demoLimit = "0.02"
 )
 
 // ears is who listens to voice notes, whoever answers: what is said in those of the
@@ -126,7 +124,7 @@ func config(dir, listen string, n network, m modelChoice, demoURL string) settin
 	}
 	agent := settings.AgentConfig{Model: m.model, Window: m.window}
 	if m.simulated {
-		agent.Vision, agent.MaxTurnCost = settings.VisionOn, demoLimit
+		agent.Vision = settings.VisionOn
 	}
 	return settings.Config{
 		StateDir: filepath.Clean(dir),

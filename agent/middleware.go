@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"parley/agent/pressure"
 	"parley/costs"
+	"parley/tools"
 	"parley/transcript"
 )
 
@@ -88,7 +90,7 @@ func MiddlewareNamed(names []string) (ms []Middleware, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(m Middleware) bool { return m.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no middleware %q; there are %s", name, strings.Join(MiddlewareNames(), ", "))
+			return nil, fmt.Errorf("no middleware %q%s", name, cmp.Or(tools.Suggest(name, MiddlewareNames()), "; there are "+strings.Join(MiddlewareNames(), ", ")))
 		}
 		ms = append(ms, all[i])
 	}

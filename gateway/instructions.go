@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"parley/agent/prompt"
 	"parley/gateway/settings"
 	"parley/problems"
+	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/skills"
 )
@@ -156,7 +158,7 @@ func chooseSkills(ps *problems.List, agent string, c settings.AgentConfig, all [
 		for i, name := range c.Skills {
 			at := slices.IndexFunc(all, func(s skills.Skill) bool { return s.Name == name })
 			if at < 0 {
-				ps.Add(fmt.Sprintf("%s[%d]", key, i), "no skill %q; there are %s", name, skillNames(all))
+				ps.Add(fmt.Sprintf("%s[%d]", key, i), "no skill %q%s", name, haveSkills(name, all))
 				continue
 			}
 			some = append(some, all[at])
@@ -170,10 +172,12 @@ func chooseSkills(ps *problems.List, agent string, c settings.AgentConfig, all [
 	return some
 }
 
-func skillNames(all []skills.Skill) string {
+// haveSkills returns what there is in the place of a skill that there is not: those that its
+// name resembles, else all.
+func haveSkills(name string, all []skills.Skill) string {
 	var names []string
 	for _, s := range all {
 		names = append(names, s.Name)
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(tools.Suggest(name, names), "; there are "+strings.Join(names, ", "))
 }

@@ -230,7 +230,7 @@ func TestInstructionsAndSkillsThatCannotBeReadAreMistakes(t *testing.T) {
 		"skills by a link":    {settings.AgentConfig{}, at("linked/skills"), []string{"skills: " + dir + "/linked/skills/s is " + dir + "/state"}},
 		"skills not there":    {settings.AgentConfig{}, at("good", "gone"), []string{"skills[1]: read the folder of skills: open " + dir + "/gone: no such file"}},
 		"a mistake in one":    {settings.AgentConfig{}, at("bad"), []string{"skills[0]: " + dir + "/bad/s/SKILL.md: description is missing"}},
-		"no such skill":       {settings.AgentConfig{Skills: []string{"s", "t"}}, at("good"), []string{`agents.main.skills[1]: no skill "t"; there are s`}},
+		"no such skill":       {settings.AgentConfig{Skills: []string{"s", "other"}}, at("good"), []string{`agents.main.skills[1]: no skill "other"; there are s`}},
 		"skills of nowhere":   {settings.AgentConfig{Skills: []string{"s"}}, nil, []string{"agents.main.skills: names skills, but the key skills names no folder"}},
 		"skills, no tool":     {settings.AgentConfig{Skills: []string{"s"}, Tools: []string{"glob"}}, at("good"), []string{"agents.main.skills: the agent has no tool skill"}},
 		"the tool, no skills": {settings.AgentConfig{Tools: []string{"skill"}}, nil, []string{"agents.main.tools: the tool skill has no skills to read"}},

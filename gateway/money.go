@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/costs"
@@ -57,6 +58,8 @@ type Unpriced struct {
 	Beside       string // where it stands that is asked beside the agents: titles.model or context.model
 	Ceiling      bool   // they are reckoned by it
 	Refused      bool   // a budget applies, so they are refused
+	// Meant are models of the same provider that have a price and whose names resemble it.
+	Meant []string
 }
 
 // ConfigPath returns the place in the configuration that names the model.
@@ -101,13 +104,16 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 			if ok && !p.Ceiling {
 				continue
 			}
-			us = append(us, Unpriced{Agent: name, Model: asked, Fallback: i > 0 && i < len(own), Choice: i >= len(own), Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
+			us = append(us, Unpriced{
+				Agent: name, Model: asked, Fallback: i > 0 && i < len(own), Choice: i >= len(own),
+				Ceiling: ok, Refused: !ok && err == nil && limits.HasAny(), Meant: v.Nearest(provider, model),
+			})
 		}
 	}
 	for _, beside := range [][2]string{{"titles.model", c.Titles.Model}, {"context.model", c.Context.Model}} {
 		provider, model, splitErr := settings.SplitModel(beside[1])
 		if p, ok := v.Price(provider, model); splitErr == nil && (!ok || p.Ceiling) {
-			us = append(us, Unpriced{Model: beside[1], Beside: beside[0], Ceiling: ok, Refused: !ok && err == nil && limits.HasAny()})
+			us = append(us, Unpriced{Model: beside[1], Beside: beside[0], Ceiling: ok, Refused: !ok && err == nil && limits.HasAny(), Meant: v.Nearest(provider, model)})
 		}
 	}
 	provider, model, splitErr := settings.SplitModel(c.Transcription.Model)
@@ -140,13 +146,17 @@ func (g *Gateway) pricesOf() time.Time {
 // warnUnpriced tells the operator of models without a price.
 func (e *edition) warnUnpriced(v *prices.View) {
 	for _, u := range UnpricedModels(e.cfg, v) {
+		about := []any{"config_path", u.ConfigPath(), "model", u.Model}
+		if len(u.Meant) > 0 {
+			about = append(about, "did_you_mean", strings.Join(u.Meant, " or "))
+		}
 		switch {
 		case u.Refused:
-			e.log.Error("model refused: it has no price and a budget applies: "+u.Remedy(), "config_path", u.ConfigPath(), "model", u.Model)
+			e.log.Error("model refused: it has no price and a budget applies: "+u.Remedy(), about...)
 		case u.Ceiling:
-			e.log.Warn("model without a price: charged at prices.ceiling", "config_path", u.ConfigPath(), "model", u.Model)
+			e.log.Warn("model without a price: charged at prices.ceiling", about...)
 		default:
-			e.log.Warn("model without a price: its calls are recorded as unpriced and missing from cost totals", "config_path", u.ConfigPath(), "model", u.Model)
+			e.log.Warn("model without a price: its calls are recorded as unpriced and missing from cost totals", about...)
 		}
 	}
 }

@@ -36,6 +36,15 @@ func Nearest(name string, names []string) []string {
 	return near
 }
 
+// Suggest returns " (did you mean a or b?)" for a name that resembles some of names, and ""
+// for any other.
+func Suggest(name string, names []string) string {
+	if near := Nearest(name, names); len(near) > 0 {
+		return " (did you mean " + strings.Join(near, " or ") + "?)"
+	}
+	return ""
+}
+
 func normalise(s string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(s))
 }

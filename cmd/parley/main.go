@@ -16,6 +16,7 @@ import (
 	// system has its own, those hold.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
+	"parley/tools"
 	"parley/tools/sandbox"
 )
 
@@ -102,7 +103,33 @@ Start with:  parley try`,
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), doctorCommand(p), schemaCommand(p), versionCommand(p), healthcheckCommand(p))
 	root.AddCommand(statusCommand(p), backupCommand(p), restoreCommand(p), reloadCommand(p), whyCommand(p), sessionsCommand(p), usageCommand(p), budgetCommand(p), pageCommand(p), deadLettersCommand(p), approvalsCommand(p), pairCommand(p), accessCommand(p), cronCommand(p), replayCommand(p), pricesCommand(p), toolsCommand(p), mcpCommand(p))
 	root.AddCommand(signalCommand(p), keeperCommand(p), extractCommand(p), slackCommand(p), manCommand(p))
+	suggestCommands(root)
 	return root
+}
+
+// suggestCommands has c and all below it that only hold other commands name the nearest, when
+// there is none of that name.
+func suggestCommands(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		suggestCommands(below)
+	}
+	if !c.HasSubCommands() || c.Args == nil {
+		return
+	}
+	takes := c.Args
+	c.Args = func(c *cobra.Command, args []string) error {
+		err := takes(c, args)
+		if err == nil || len(args) == 0 {
+			return err
+		}
+		var names []string
+		for _, below := range c.Commands() {
+			if !below.Hidden {
+				names = append(names, below.Name())
+			}
+		}
+		return fmt.Errorf("%w%s", err, tools.Suggest(args[0], names))
+	}
 }
 
 // runError is an error of running, not of how the command was called. Being told

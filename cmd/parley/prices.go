@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,7 +97,11 @@ func printUnpriced(to io.Writer, us []gateway.Unpriced) error {
 		case u.Refused:
 			what = "refused, because budgets apply: " + u.Remedy()
 		}
-		if _, err := fmt.Fprintf(to, "no price: %s (%s), %s\n", u.Model, u.ConfigPath(), what); err != nil {
+		meant := ""
+		if len(u.Meant) > 0 {
+			meant = "; did you mean " + strings.Join(u.Meant, " or ") + "?"
+		}
+		if _, err := fmt.Fprintf(to, "no price: %s (%s), %s%s\n", u.Model, u.ConfigPath(), what, meant); err != nil {
 			return err //nolint:wrapcheck // the caller says what failed
 		}
 	}

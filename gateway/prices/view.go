@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/tools"
 )
 
 // View is what models cost at one time. It never changes, so many may read it
@@ -51,6 +52,15 @@ func (v *View) fixedPrice(provider, model string) *costs.Price {
 		}
 	}
 	return nil
+}
+
+// Nearest lists models of a provider that have a price and whose names resemble model, as
+// provider/model.
+func (v *View) Nearest(provider, model string) (near []string) {
+	for _, name := range tools.Nearest(model, v.catalogue.Models(v.families[provider])) {
+		near = append(near, provider+"/"+name)
+	}
+	return near
 }
 
 // Newest returns the date of the newest row.

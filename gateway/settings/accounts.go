@@ -126,7 +126,7 @@ func (a Account) validate(agents map[string]AgentConfig, limits policy.Limits, p
 		ps.Add(a.Path, "an instance name is %s", instanceName)
 	}
 	if _, ok := agents[a.Agent]; !ok {
-		ps.Add(a.Path+".agent", "no agent %q; %s", a.Agent, have(agents))
+		ps.Add(a.Path+".agent", "no agent %q%s", a.Agent, have(a.Agent, agents))
 	}
 	ps.Check(a.Path+".access", a.Access.Validate(a.Person, a.Group))
 	if a.Access.Pairing && limits.Strangers < 1 {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"parley/problems"
 	"parley/sessionkeys"
+	"parley/tools"
 )
 
 // maxIterations is the most model calls of one turn.
@@ -80,7 +82,7 @@ func (c Config) validateAgents(ps *problems.List) {
 			ps.Check(path+".model", err)
 		default:
 			if _, ok := c.Providers[provider]; !ok {
-				ps.Add(path+".model", "no provider %q for the model %q; %s", provider, model, have(c.Providers))
+				ps.Add(path+".model", "no provider %q for the model %q%s", provider, model, have(provider, c.Providers))
 			} else {
 				c.validateAsked(ps, path, provider, model, a)
 			}
@@ -92,7 +94,7 @@ func (c Config) validateAgents(ps *problems.List) {
 		}
 		c.validateMiddleware(ps, path, a)
 		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
-			ps.Add(path+".vision", "%q is none of %s, %s, %s", a.Vision, VisionOn, VisionOff, VisionAuto)
+			ps.Add(path+".vision", "%q is none of %s, %s, %s%s", a.Vision, VisionOn, VisionOff, VisionAuto, tools.Suggest(a.Vision, []string{VisionOn, VisionOff, VisionAuto}))
 		}
 		_, m := c.modelConfig(a.Model)
 		if a.Window != m.Window { // else it is reported there
@@ -125,9 +127,16 @@ func SplitModel(s string) (provider, model string, err error) {
 	return provider, model, nil
 }
 
-func have[T any](m map[string]T) string {
-	if len(m) == 0 {
-		return "none is configured"
+// have returns what there is in the place of a name that there is not: those that it
+// resembles, else all.
+func have[T any](name string, m map[string]T) string {
+	names := slices.Sorted(maps.Keys(m))
+	if len(names) == 0 {
+		return "; none is configured"
 	}
-	return "there are " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+	return haveNames(name, names)
+}
+
+func haveNames(name string, names []string) string {
+	return cmp.Or(tools.Suggest(name, names), "; there are "+strings.Join(names, ", "))
 }

@@ -67,7 +67,7 @@ func (c Config) validateBindings(ps *problems.List) {
 	for i, b := range c.Bindings {
 		path := bindingPath(i)
 		if _, ok := c.Agents[b.Agent]; !ok {
-			ps.Add(path+".agent", "no agent %q; %s", b.Agent, have(c.Agents))
+			ps.Add(path+".agent", "no agent %q%s", b.Agent, have(b.Agent, c.Agents))
 		}
 		if c.validatePlace(ps, path, b, accounts) && b.validatePeer(ps, path, accounts) {
 			c.validateEffect(ps, i, accounts)
@@ -92,9 +92,9 @@ func (c Config) validatePlace(ps *problems.List, path string, b Binding, account
 	case b.Account != "" && !b.isPeer():
 		ps.Add(path, "%w: group or person; which agent answers at the account %s elsewhere is said by its own key agent", problems.ErrRequired, b.Account)
 	case b.Account != "" && !named(func(a Account) string { return a.Name }, b.Account):
-		ps.Add(path+".account", "no account %q; %s", b.Account, haveNames(accounts))
+		ps.Add(path+".account", "no account %q%s", b.Account, haveAccounts(b.Account, accounts))
 	case b.Network != "" && !slices.ContainsFunc(c.Channels.Networks(), func(n Network) bool { return n.Name == b.Network }):
-		ps.Add(path+".network", "no network %q", b.Network)
+		ps.Add(path+".network", "no network %q%s", b.Network, c.haveNetworks(b.Network))
 	case b.Network != "" && !named(func(a Account) string { return a.Network.Name }, b.Network):
 		ps.Add(path+".network", "no bot account is on %s, so that the binding holds nowhere", b.Network)
 	default:
@@ -103,12 +103,21 @@ func (c Config) validatePlace(ps *problems.List, path string, b Binding, account
 	return false
 }
 
-func haveNames(accounts []Account) string {
+// haveNetworks returns what networks there are in the place of one that there is not.
+func (c Config) haveNetworks(name string) string {
+	var names []string
+	for _, n := range c.Channels.Networks() {
+		names = append(names, n.Name)
+	}
+	return haveNames(name, names)
+}
+
+func haveAccounts(name string, accounts []Account) string {
 	m := map[string]bool{}
 	for _, a := range accounts {
 		m[a.Name] = true
 	}
-	return have(m)
+	return have(name, m)
 }
 
 // validatePeer checks that the group or person of b may reach the bot there; false: b holds

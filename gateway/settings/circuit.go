@@ -102,7 +102,7 @@ func (c Config) validateOthers(ps *problems.List, path string, names []string, a
 		p, ok := c.Providers[provider]
 		switch {
 		case !ok:
-			ps.Add(at, "no provider %q for the model %q; %s", provider, model, have(c.Providers))
+			ps.Add(at, "no provider %q for the model %q%s", provider, model, have(provider, c.Providers))
 			continue
 		case slices.Contains(names[:i], name):
 			ps.Add(at, "%s stands before it already", name)

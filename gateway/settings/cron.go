@@ -168,7 +168,7 @@ func (c Config) validateJobAgent(ps *problems.List, path string, j JobConfig, na
 	ag, ok := c.Agents[name]
 	if !ok {
 		if j.Agent != "" { // else the account or a binding is wrong, which is said
-			ps.Add(path+".agent", "no agent %q; %s", name, have(c.Agents))
+			ps.Add(path+".agent", "no agent %q%s", name, have(name, c.Agents))
 		}
 		return
 	}
@@ -202,7 +202,7 @@ func (c Config) targetAccount(ps *problems.List, path string, to JobTarget) (Acc
 		ps.Add(path+".account", "%w: the bot account by which it goes", problems.ErrRequired)
 		return Account{}, false
 	case i < 0:
-		ps.Add(path+".account", "no account %q; %s", to.Account, haveNames(accounts))
+		ps.Add(path+".account", "no account %q%s", to.Account, haveAccounts(to.Account, accounts))
 		return Account{}, false
 	case (to.Group == "") == (to.Person == ""):
 		ps.Add(path, "%w: one of group and person, to whom it goes", problems.ErrRequired)

@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/problems"
+	"parley/tools"
 )
 
 // Kinds of providers.
@@ -41,7 +42,7 @@ func (c Config) validateProviders(ps *problems.List) {
 			ps.Add(path, "a provider's name is %s", instanceName)
 		}
 		if !slices.Contains(kinds(), p.Kind) {
-			ps.Add(path+".kind", "%q is none of %s", p.Kind, strings.Join(kinds(), ", "))
+			ps.Add(path+".kind", "%q is none of %s%s", p.Kind, strings.Join(kinds(), ", "), tools.Suggest(p.Kind, kinds()))
 		}
 		if p.APIKey.IsZero() && p.BaseURL == "" {
 			ps.Add(path+".api_key", "%w, unless base_url names a server that takes none", problems.ErrRequired)

@@ -6,6 +6,7 @@ import (
 
 	"parley/problems"
 	"parley/sessions/redis"
+	"parley/tools"
 )
 
 // Roles of a process.
@@ -61,7 +62,7 @@ func (c Config) validateRoles(ps *problems.List) {
 	for _, r := range c.Roles {
 		switch {
 		case !slices.Contains(processRoles(), r):
-			ps.Add("roles", "%q is none of %s", r, strings.Join(processRoles(), ", "))
+			ps.Add("roles", "%q is none of %s%s", r, strings.Join(processRoles(), ", "), tools.Suggest(r, processRoles()))
 		case seen[r]:
 			ps.Add("roles", "%s is there twice", r)
 		}

@@ -53,7 +53,7 @@ func (c Config) validateSummariser(ps *problems.List) {
 	if err != nil {
 		ps.Check("context.model", err)
 	} else if _, ok := c.Providers[provider]; !ok {
-		ps.Add("context.model", "no provider %q for the model %q; %s", provider, c.Context.Model, have(c.Providers))
+		ps.Add("context.model", "no provider %q for the model %q%s", provider, c.Context.Model, have(provider, c.Providers))
 	}
 	if c.Context.Off {
 		ps.Add("context.off", "is set, so that context.model is never asked: leave one of them out")
@@ -80,7 +80,7 @@ func (c Config) validateTitles(ps *problems.List) {
 		return
 	}
 	if _, ok := c.Providers[provider]; !ok {
-		ps.Add("titles.model", "no provider %q for the model %q; %s", provider, c.Titles.Model, have(c.Providers))
+		ps.Add("titles.model", "no provider %q for the model %q%s", provider, c.Titles.Model, have(provider, c.Providers))
 	}
 	if c.Titles.Off {
 		ps.Add("titles.off", "is set, so that titles.model is never asked: leave one of them out")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"parley/costs"
 	"parley/gateway/errands"
@@ -79,7 +78,7 @@ func checkPrice(ps *problems.List, path, text string) {
 // checkToolName returns what is wrong with the name of a tool in a list; nil: nothing.
 func (c Config) checkToolName(name string) error {
 	if names := c.ToolNames(); !slices.Contains(names, name) && !c.Tools.Unread {
-		return fmt.Errorf("no tool %q; there are %s", name, strings.Join(names, ", ")) //nolint:err113 // the text is for the operator
+		return fmt.Errorf("no tool %q%s", name, haveNames(name, names)) //nolint:err113 // the text is for the operator
 	}
 	return nil
 }
@@ -146,7 +145,7 @@ func (c Config) validateSubagents(ps *problems.List) {
 	}
 	for i, name := range s.Agents {
 		if _, ok := c.Agents[name]; !ok {
-			ps.Add(fmt.Sprintf("subagents.agents[%d]", i), "no agent %q; %s", name, have(c.Agents))
+			ps.Add(fmt.Sprintf("subagents.agents[%d]", i), "no agent %q%s", name, have(name, c.Agents))
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (c Config) validateTranscription(ps *problems.List) {
 	}
 	switch p, ok := c.Providers[provider]; {
 	case !ok:
-		ps.Add("transcription.model", "no provider %q for the model %q; %s", provider, model, have(c.Providers))
+		ps.Add("transcription.model", "no provider %q for the model %q%s", provider, model, have(provider, c.Providers))
 	case p.Kind == KindAnthropic:
 		ps.Add("transcription.model", "the provider %q has no transcriptions: it is of kind %s", provider, p.Kind)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/problems"
+	"parley/tools"
 )
 
 // Validate reports every mistake at once, as a problems.List, or nil. It is asked
@@ -23,7 +24,7 @@ func (c Config) Validate() error {
 	}
 	var level slog.Level
 	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
-		ps.Add("log.level", "%q is none of debug, info, warn, error", c.Log.Level)
+		ps.Add("log.level", "%q is none of debug, info, warn, error%s", c.Log.Level, tools.Suggest(c.Log.Level, []string{"debug", "info", "warn", "error"}))
 	}
 	if !slices.Contains([]string{"", "text", "json"}, c.Log.Format) {
 		ps.Add("log.format", "%q is neither text nor json", c.Log.Format)

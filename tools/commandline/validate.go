@@ -57,7 +57,7 @@ func (s Spec) validate(ps *problems.List, at string) {
 	case "":
 		ps.Add(at+".category", "%w: read (changes nothing), write (changes something), or admin (a person decides each time)", problems.ErrRequired)
 	default:
-		ps.Add(at+".category", "%q is none of read, write, admin", s.Category)
+		ps.Add(at+".category", "%q is none of read, write, admin%s", s.Category, tools.Suggest(string(s.Category), []string{"read", "write", "admin"}))
 	}
 	if s.Cmd == "" {
 		ps.Add(at+".cmd", "%w: the program that runs, by its name or its absolute path", problems.ErrRequired)
@@ -95,7 +95,7 @@ func (s Spec) validateParameters(ps *problems.List, at string) {
 		case p.Type == "":
 			ps.Add(where+".type", "%w: one of %s", problems.ErrRequired, strings.Join(Types(), ", "))
 		case !slices.Contains(Types(), p.Type):
-			ps.Add(where+".type", "%q is none of %s%s", p.Type, strings.Join(Types(), ", "), suggest(p.Type, Types()))
+			ps.Add(where+".type", "%q is none of %s%s", p.Type, strings.Join(Types(), ", "), tools.Suggest(p.Type, Types()))
 		default:
 			p.validateBounds(ps, where)
 			s.validateDashes(ps, where, p)
@@ -179,12 +179,4 @@ func (p Parameter) validateTexts(ps *problems.List, at string) {
 			ps.Add(where, "%q stands there twice", word)
 		}
 	}
-}
-
-// suggest returns " (did you mean …?)" for a word that resembles one of those that there are.
-func suggest(word string, names []string) string {
-	if near := tools.Nearest(word, names); len(near) > 0 {
-		return fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
-	}
-	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/problems"
+	"parley/tools"
 )
 
 // validateArgs reports the mistakes in the arguments: places for no parameter, parameters
@@ -86,7 +87,7 @@ func (s Spec) begins(parameter string) bool {
 
 func (s Spec) suggestParameter(name string) string {
 	names := s.parameterNames()
-	if near := suggest(name, names); near != "" {
+	if near := tools.Suggest(name, names); near != "" {
 		return near
 	}
 	if len(names) == 0 {

@@ -145,7 +145,7 @@ func (s Server) validateTools(ps *problems.List, at string, taken []string) {
 		}
 		names = append(names, t.Name)
 		if !slices.Contains([]tools.Category{"", tools.Read, tools.Write, tools.Admin}, t.Category) {
-			ps.Add(where+".category", "%q is none of read, write, admin", t.Category)
+			ps.Add(where+".category", "%q is none of read, write, admin%s", t.Category, tools.Suggest(string(t.Category), []string{"read", "write", "admin"}))
 		}
 		_, err := tools.ParsePrice(t.Price)
 		ps.Check(where+".price", err)

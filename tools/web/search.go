@@ -55,7 +55,7 @@ func (o SearchOptions) Validate() error {
 	case o.Kind == "":
 		ps.Add("kind", "%w: one of %s", problems.ErrRequired, strings.Join(Engines(), ", "))
 	case !known:
-		ps.Add("kind", "%q is none of %s", o.Kind, strings.Join(Engines(), ", "))
+		ps.Add("kind", "%q is none of %s%s", o.Kind, strings.Join(Engines(), ", "), tools.Suggest(o.Kind, Engines()))
 	case e.url == "" && o.URL == "":
 		ps.Add("url", "%w: where the engine answers, such as http://127.0.0.1:8080/search", problems.ErrRequired)
 	case e.keyHeader != "" && o.Key == "":

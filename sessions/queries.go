@@ -17,6 +17,9 @@ type Queries interface {
 	// Find lists up to limit ids, of roots and children, that begin with prefix,
 	// in their order. An empty prefix finds none.
 	Find(ctx context.Context, prefix string, limit int) ([]sessionkeys.SessionID, error)
+	// Stale lists up to limit root sessions that have messages and did not change at before or
+	// later, those first that changed longest ago.
+	Stale(ctx context.Context, before time.Time, limit int) ([]sessionkeys.SessionID, error)
 	// Usage sums the ledger up, the dearest group first, days in their order.
 	// The sums of all groups are the ledger's, whatever it is grouped by.
 	Usage(ctx context.Context, q UsageQuery) ([]Usage, error)

@@ -27,6 +27,7 @@ type Store interface {
 	Queries
 	Recordings
 	Records
+	Eraser
 
 	// Check reads through the store's own integrity checks, as opening does.
 	Check(ctx context.Context) error

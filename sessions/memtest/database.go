@@ -122,7 +122,36 @@ func (db *database) commit(set *rules.WriteSet) error {
 		db.sums[a.Session] = s
 	}
 	db.ledger = append(db.ledger, set.Booked...)
+	for _, e := range set.Erased {
+		db.erase(e)
+	}
 	return nil
+}
+
+// erase takes the content of sessions away.
+func (db *database) erase(e rules.Erased) {
+	for i, id := range e.Sessions {
+		delete(db.history, id)
+		row, _ := db.rows("session")[rules.SessionKey(id)].(rules.Session)
+		row.Title = ""
+		db.put(row)
+		if s := db.sums[id]; i == 0 && e.At.After(s.At) {
+			s.At = e.At
+			db.sums[id] = s
+		}
+	}
+	answers := db.rows("answer")
+	for k, r := range answers {
+		a, ok := r.(rules.Answer)
+		if !ok || !a.Done || !slices.Contains(e.Sessions, a.Session) {
+			continue
+		}
+		a.Text, a.File, a.Choices, a.Parts = "", nil, nil, slices.Clone(a.Parts)
+		for i := range a.Parts {
+			a.Parts[i].Body = []byte{}
+		}
+		answers[k] = a
+	}
 }
 
 func (db *database) put(r rules.Row) {
@@ -290,6 +319,14 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 		keys = keysOf(db, func(r rules.Record) bool {
 			return r.ID.Kind == ix.Kind && strings.HasPrefix(r.ID.Key, ix.Prefix) && r.ID.Key > ix.After
 		})
+	case rules.ChildrenOf:
+		keys = keysOf(db, func(s rules.Session) bool { return s.Parent == ix.Parent })
+	case rules.UnsentAnswers:
+		for _, k := range db.answers {
+			if a := db.answer(k); !a.Done && a.Session == ix.Session {
+				keys = append(keys, k)
+			}
+		}
 	case rules.ExpiredRecords:
 		keys = keysOf(db, func(r rules.Record) bool {
 			return r.ID.Kind == ix.Kind && !r.Expires.IsZero() && !r.Expires.After(ix.At)

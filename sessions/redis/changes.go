@@ -21,6 +21,7 @@ type changes struct {
 	Counts   []counted        `json:"counts,omitempty"`
 	Booked   []booked         `json:"booked,omitempty"`
 	Asked    []sessionRequest `json:"asked,omitempty"`
+	Erased   []erased         `json:"erased,omitempty"`
 
 	Generation string `json:"generation,omitempty"` // the name of another log: mailboxes forget what waits
 }
@@ -195,6 +196,13 @@ func (db *database) changes(r *reading, set *rules.WriteSet) (*changes, error) {
 			return nil, err
 		}
 		c.Asked = append(c.Asked, sessionRequest{a.Session, *of})
+	}
+	for _, e := range set.Erased {
+		one, err := db.erasedOf(r.ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		c.Erased = append(c.Erased, one)
 	}
 	return c, nil
 }

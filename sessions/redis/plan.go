@@ -241,6 +241,9 @@ func (p *plan) write(c *changes) error {
 		}
 		p.do("RPUSH", p.db.key("asked:"+string(a.Session)), a.Attempt)
 	}
+	for _, e := range c.Erased {
+		p.erase(e)
+	}
 	if c.Generation != "" {
 		if err := p.startGeneration(c.Generation); err != nil {
 			return err

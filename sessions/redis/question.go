@@ -88,6 +88,8 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 		}
 		to := "(" + ix.Prefix + "\xff" // no text in UTF-8 has such a byte
 		return recordsOf(ix.Kind, "ZRANGEBYLEX", ks.key("records:"+ix.Kind), from, to, "LIMIT", "0", many), nil
+	case rules.ChildrenOf:
+		return indexQuery{commands: [][]string{{"LRANGE", ks.key("kids:" + string(ix.Parent)), "0", "-1"}}, key: keyNamed[rules.SessionKey]}, nil
 	case rules.ExpiredRecords:
 		return recordsOf(ix.Kind, "ZRANGEBYSCORE", ks.key("expire:"+ix.Kind), "-inf", microsText(ix.At), "LIMIT", "0", many), nil
 	}

@@ -137,6 +137,9 @@ func spendingName(k rules.SpendingKey) string { return id(k.Kind, k.ID, k.Window
 
 // List implements [rules.Reader].
 func (r *reading) List(ix rules.Index, limit int) ([]rules.Key, error) {
+	if of, ok := ix.(rules.UnsentAnswers); ok {
+		return r.unsentAnswers(of.Session)
+	}
 	q, err := r.db.question(ix, limit)
 	if err != nil {
 		return nil, err

@@ -117,6 +117,9 @@ func changeSession(tx *Tx, m *Mailbox, c sessions.Command) error {
 		if s.Parent != "" || s.Session.Key != m.Mailbox.Key {
 			return fmt.Errorf("session %s is none of mailbox %s: %w", c.Resume, m.Token, sessions.ErrNotFound)
 		}
+		if err := checkNotErased(tx, c.Resume); err != nil {
+			return err
+		}
 		m.Session = c.Resume
 	case c.Fresh != "" && c.Fresh != m.Session:
 		if _, there, err := get[Session](tx, SessionKey(c.Fresh)); err != nil {

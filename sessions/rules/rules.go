@@ -98,6 +98,11 @@ type (
 	// RecordsOf are those of a kind whose keys begin with Prefix and come after
 	// another, in the order of the keys.
 	RecordsOf struct{ Kind, Prefix, After string }
+	// ChildrenOf are the sessions right below another.
+	ChildrenOf struct{ Parent sessionkeys.SessionID }
+	// UnsentAnswers are the answers of a session that are not done. A commit need not notice that
+	// one was queued since they were listed.
+	UnsentAnswers struct{ Session sessionkeys.SessionID }
 	// ExpiredRecords are those of a kind that expired at or before At.
 	ExpiredRecords struct {
 		Kind string
@@ -118,6 +123,8 @@ func (PendingControls) index() {}
 func (CloseControls) index()   {}
 func (QueuedAnswers) index()   {}
 func (RecordsOf) index()       {}
+func (ChildrenOf) index()      {}
+func (UnsentAnswers) index()   {}
 func (ExpiredRecords) index()  {}
 
 // WriteSet is what one operation changes.
@@ -128,6 +135,7 @@ type WriteSet struct {
 	Counts   []Count
 	Booked   []Booking
 	Requests []RequestRecord
+	Erased   []Erased
 
 	// Forgettable is set when the database may lose this one if it loses its last
 	// writes: who owns what, and which messages wait. All else is a promise.
@@ -139,7 +147,7 @@ type WriteSet struct {
 
 // Empty reports whether there is nothing to commit.
 func (w *WriteSet) Empty() bool {
-	return len(w.Rows)+len(w.Appended)+len(w.Sums)+len(w.Counts)+len(w.Booked)+len(w.Requests) == 0
+	return len(w.Rows)+len(w.Appended)+len(w.Sums)+len(w.Counts)+len(w.Booked)+len(w.Requests)+len(w.Erased) == 0
 }
 
 // Appended is messages at the end of a session's history. None of them is there yet.
@@ -172,6 +180,15 @@ type RequestRecord struct {
 	Turn        string
 	Reservation costs.Reservation
 	Record      transcript.RequestRecord
+}
+
+// Erased is sessions that lose their content: all messages and requests; a title that stands in the
+// row; the text, file, choices and bodies of their answers, but of those that are done only. Their
+// counts of messages become 0.
+type Erased struct {
+	Sessions  []sessionkeys.SessionID // the first is the root, which changed at At
+	Templates []string                // that go when no other session has asked with them
+	At        time.Time
 }
 
 // Tx is one operation's view of the database: a state of it with what the operation
@@ -266,6 +283,7 @@ type Operations struct {
 	Money
 	Chats
 	Documents
+	Eraser
 }
 
 // The operations by the parts of [sessions.Store] that they implement.
@@ -282,11 +300,13 @@ type (
 	Chats struct{ db Driver }
 	// Documents are the records of [sessions.Records].
 	Documents struct{ db Driver }
+	// Eraser is what deletes the content of sessions.
+	Eraser struct{ db Driver }
 )
 
 // Over returns the operations over a database.
 func Over(db Driver) Operations {
-	return Operations{Dispatch{db}, Turns{db}, Outbox{db}, Money{db}, Chats{db}, Documents{db}}
+	return Operations{Dispatch{db}, Turns{db}, Outbox{db}, Money{db}, Chats{db}, Documents{db}, Eraser{db}}
 }
 
 // outcome is what an operation answers: a value, and whether it did what it is for.

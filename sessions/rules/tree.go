@@ -74,6 +74,9 @@ func restore(tx *Tx, r sessions.Restored) error {
 	case r.Session == m.Session:
 		return fmt.Errorf("mailbox %s feeds the session", r.Token)
 	}
+	if err := checkNotErased(tx, r.Session); err != nil {
+		return err
+	}
 	if err := appendTo(tx, r.Session, r.At, r.Messages...); err != nil {
 		return err
 	}

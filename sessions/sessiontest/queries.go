@@ -47,6 +47,17 @@ func queries(t *testing.T, open opener) {
 	lists(t, open)
 	backlog(t, open)
 	cases{
+		"sessions with messages that did not change are listed, the oldest first": func(h *fixture) {
+			old := h.conversation("old", "tg", noon.Add(3*time.Hour), 1)
+			older := h.conversation("older", "tg", noon.Add(2*time.Hour), 1)
+			h.conversation("new", "tg", noon.Add(5*time.Hour), 1)
+			h.touch("empty", 1)
+			before := noon.Add(4 * time.Hour)
+			h.same("stale", must(h.s.Stale(h.ctx, before, 9)), []sessionkeys.SessionID{older.Session, old.Session})
+			h.same("the first", must(h.s.Stale(h.ctx, before, 1)), []sessionkeys.SessionID{older.Session})
+			h.same("at the very time", len(must(h.s.Stale(h.ctx, h.session(old.Session).UpdatedAt, 9))), 1)
+			h.same("none", len(must(h.s.Stale(h.ctx, before, 0))), 0)
+		},
 		"the turns of a session are its own, oldest first": func(h *fixture) {
 			f, first := h.working("one")
 			c := h.spawn(f, h.session(first.Session), "c")

@@ -77,6 +77,8 @@ func groups() []group {
 		{"usage", usage},
 		{"recordings", recordings},
 		{"records", records},
+		{"erasures", erasures},
+		{"erasures of requests", requestErasures},
 		{"health", health},
 		{"history", history},
 	}

@@ -82,6 +82,22 @@ func (dir directory) Find(ctx context.Context, prefix string, limit int) (ids []
 	return ids, rules.While(err, "find sessions")
 }
 
+const staleSessions = "SELECT id FROM sessions WHERE parent = '' AND updated_at < ? AND messages > 0 ORDER BY updated_at"
+
+// Stale implements [sessions.Queries].
+func (dir directory) Stale(ctx context.Context, before time.Time, limit int) (ids []sessionkeys.SessionID, err error) {
+	err = dir.queryRows(ctx, staleSessions, args(before.UnixMicro()), func(r scanner) error {
+		if len(ids) >= limit {
+			return errEnough
+		}
+		var id sessionkeys.SessionID
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, rules.While(err, "list sessions that did not change")
+}
+
 var turnsOf = "SELECT " + turnColumns + " FROM turns AS t WHERE t.session = ? ORDER BY t.opened_at, t.seq, t.id"
 
 // TurnsOf implements [sessions.Turns].

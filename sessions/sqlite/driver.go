@@ -229,6 +229,11 @@ func (t *tx) apply(set *rules.WriteSet) error {
 			return err
 		}
 	}
+	for _, e := range set.Erased {
+		if err := t.erase(e); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

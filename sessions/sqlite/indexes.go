@@ -65,6 +65,10 @@ func indexQuery(ix rules.Index) (query string, a []any, key func(scanner) (rules
 	case rules.RecordsOf:
 		return "SELECT key FROM records WHERE kind = ?1 AND key > ?2 AND key >= ?3 AND key < ?3 || char(1114111) ORDER BY key", // the last code point
 			args(ix.Kind, ix.After, ix.Prefix), recordKey(ix.Kind)
+	case rules.ChildrenOf:
+		return "SELECT id FROM sessions WHERE parent = ? AND parent <> '' ORDER BY rowid", args(ix.Parent), keyNamed[rules.SessionKey]
+	case rules.UnsentAnswers:
+		return "SELECT id FROM outbox WHERE session = ? AND done = 0 ORDER BY no", args(ix.Session), keyNamed[rules.AnswerKey]
 	case rules.ExpiredRecords:
 		return "SELECT key FROM records WHERE kind = ? AND expires > 0 AND expires <= ? ORDER BY expires", args(ix.Kind, ix.At), recordKey(ix.Kind)
 	}

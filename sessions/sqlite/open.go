@@ -75,6 +75,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	c, err := connect(path, url.Values{"_pragma": {
 		"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)",
 		"cache_size(-16000)", "temp_store(MEMORY)",
+		"secure_delete(1)", // at all times: what a page leaves behind when it is split is not found later
 	}}, o.Trace)
 	if err != nil {
 		err = explain(err)

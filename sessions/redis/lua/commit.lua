@@ -28,6 +28,8 @@
 --   g token                  a fence was given; its base is answered
 --   d token                  the fact was one of this mailbox
 --   B id session turn at price entry order columns
+--   E session                it loses its messages, requests, title and the words of its
+--                            answers that are done
 local P, ERA, GEN, FACT, REPLAY = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == 'replay'
 local call = redis.call
 local META = P .. 'meta'
@@ -223,6 +225,21 @@ local write = {
     call('HSET', P .. 'booked', cid, no)
     call('RPUSH', P .. 'entries:' .. sid, no)
     call('ZADD', P .. 'used', 0, order .. no .. ':' .. columns)
+  end,
+  E = function(from)
+    local sid = ARGV[from]
+    if call('EXISTS', P .. 'sess:' .. sid) == 0 then return end
+    call('DEL', P .. 'msgs:' .. sid, P .. 'msgids:' .. sid, P .. 'asked:' .. sid)
+    call('HSET', P .. 'sess:' .. sid, 'messages', '0', 'title', '')
+    for _, name in ipairs(call('LRANGE', P .. 'outs:' .. sid, 0, -1)) do
+      local key = P .. 'out:' .. name
+      local row = call('HMGET', key, 'done', 'parts')
+      if row[1] == '1' then
+        call('HSET', key, 'text', '', 'file', '', 'choices', '')
+        for n = 1, tonumber(row[2]) or 0 do call('HSET', key, 'b' .. n, '') end
+        call('HINCRBY', key, 'v', 1)
+      end
+    end
   end,
 }
 

@@ -76,7 +76,7 @@ func collectKeys(t reflect.Type, keys map[string]bool) {
 // Single values may come from a variable, which is text.
 const (
 	variablePattern = `\$\{`
-	durationPattern = `^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$|` + variablePattern
+	durationPattern = `^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^[0-9]+d([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$|` + variablePattern
 	numberPattern   = `^[-+]?[0-9][0-9_.eE+-]*$|` + variablePattern
 	boolPattern     = `^(true|True|TRUE|false|False|FALSE)$|` + variablePattern
 )

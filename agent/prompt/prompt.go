@@ -22,6 +22,7 @@
 package prompt
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"strconv"
@@ -73,8 +74,15 @@ func goalText(goal string) string {
 	if goal == "" {
 		return ""
 	}
-	return "The people here have set this goal, quoted in their words: " + strconv.Quote(goal) + "\n"
+	return goalLead + strconv.Quote(goal) + "\n"
 }
+
+// goalLead stands before a goal. It has no character that JSON writes otherwise.
+const goalLead = "The people here have set this goal, quoted in their words: "
+
+// HoldsGoal reports whether a system message, or what it stands in as JSON, quotes a goal: words of
+// people.
+func HoldsGoal(text []byte) bool { return bytes.Contains(text, []byte(goalLead)) }
 
 const planText = "Plan mode is on: look around and propose what to do, step by step, but change nothing. You have no tool that could; what is proposed is done when a person has ended plan mode.\n"
 

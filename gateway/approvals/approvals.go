@@ -233,13 +233,18 @@ func (r Request) IsDecidedOutside() bool {
 	return (r.State == Approved || r.State == Denied) && r.By.Operator && r.DecidedIn == ""
 }
 
-// Record returns the request as it is written over what was read of it.
-func (r Request) Record(now time.Time) (sessions.Record, error) {
+// RecordID returns the id of the record in which the request stands.
+func (r Request) RecordID() sessions.RecordID {
 	id := sessions.RecordID{Kind: recordKind, Key: r.Token + "/" + r.ID}
 	if r.Raise != nil {
 		id.Kind = raiseKind
 	}
-	rec, err := records.New(id, r.revision, r, now)
+	return id
+}
+
+// Record returns the request as it is written over what was read of it.
+func (r Request) Record(now time.Time) (sessions.Record, error) {
+	rec, err := records.New(r.RecordID(), r.revision, r, now)
 	if err != nil {
 		return rec, err //nolint:wrapcheck // it says which
 	}

@@ -21,10 +21,16 @@ const maxLabel = 60
 // noWords is the label of a session whose first message has none.
 const noWords = "(no words)"
 
+// erasedLabel is the label of a session whose content was deleted.
+const erasedLabel = "(deleted)"
+
 // Label returns what a session is called: its title; until it has one the beginning of its
 // first message, on one line, without anything that is not shown. A title that cannot be read
 // is none. (ruling 28)
 func Label(ctx context.Context, s Store, id sessionkeys.SessionID, now time.Time) (string, error) {
+	if erased, err := IsErased(ctx, s, id, now); erased || err != nil {
+		return erasedLabel, err
+	}
 	title, err := ReadTitle(ctx, s, id, now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return "", err
@@ -42,6 +48,18 @@ func Label(ctx context.Context, s Store, id sessionkeys.SessionID, now time.Time
 		}
 	}
 	return noWords, nil
+}
+
+// IsErased reports whether the content of a session was deleted.
+func IsErased(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (bool, error) {
+	_, err := s.Record(ctx, sessions.ErasedRecord(id), now)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether session %s was deleted: %w", id, err)
+	}
+	return true, nil
 }
 
 // maxWords is how many bytes of a message a title is made from at most.

@@ -57,6 +57,16 @@ func (t Title) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, 
 	return records.New(titleID(id), t.revision, t, at) //nolint:wrapcheck // it says of which session
 }
 
+// Erased returns what is left of the title when the words of its session are deleted: what is owed for
+// calls. No model is asked any more, and none that was asked gives a title.
+func (t Title) Erased() Title {
+	t.Text, t.Given, t.Attempts = "", true, MaxTitleAttempts
+	return t
+}
+
+// IsErased reports whether t is what Erased left.
+func (t Title) IsErased() bool { return t.Given && t.Text == "" }
+
 // At returns the title as one that was read at a revision.
 func (t Title) At(revision int64) Title {
 	t.revision = revision

@@ -161,6 +161,15 @@ func (b *Book) Of(ctx context.Context, channel, person string) ([]Errand, error)
 	return slices.DeleteFunc(all, func(e Errand) bool { return e.Channel != channel || e.Person != person }), err
 }
 
+// NamesOf returns the names of the errands of a person on an account; see All.
+func (b *Book) NamesOf(ctx context.Context, channel, person string) (names []string, err error) {
+	own, err := b.Of(ctx, channel, person)
+	for _, e := range own {
+		names = append(names, e.Name)
+	}
+	return names, err
+}
+
 // Add keeps an errand, of which by names what made it: it is the same when that happens again. A
 // person has at most so many that are not past. Who finds more takes their own back, so that the
 // bound holds also for two who add at once.

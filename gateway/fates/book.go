@@ -109,6 +109,18 @@ func (b *Book) Note(m channels.Message, reason, why string) {
 	g.changed = true
 }
 
+// Forget removes what this process remembers of messages of somebody on a channel, by whichever of
+// their ids.
+func (b *Book) Forget(channel string, ids ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.pages {
+		before := len(g.kept)
+		g.kept = slices.DeleteFunc(g.kept, func(p Passed) bool { return p.Channel == channel && slices.Contains(ids, p.Sender) })
+		g.changed = g.changed || len(g.kept) != before
+	}
+}
+
 func (b *Book) key(channel, sort string) string {
 	return strings.Join([]string{b.Process, channel, sort}, "/")
 }

@@ -43,20 +43,21 @@ type Goal struct {
 	AtStart string `json:"at_start,omitempty"`
 }
 
-func recordID(id sessionkeys.SessionID) sessions.RecordID {
+// RecordID returns the id of the record in which the goal of a session stands.
+func RecordID(id sessionkeys.SessionID) sessions.RecordID {
 	return sessions.RecordID{Kind: recordKind, Key: string(id)}
 }
 
 // Read returns the goal of a session, none with an error.
 func Read(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (Goal, error) {
-	g, _, err := records.Read[Goal](ctx, s, recordID(id), now)
+	g, _, err := records.Read[Goal](ctx, s, RecordID(id), now)
 	return g, err //nolint:wrapcheck // it says of which session
 }
 
 // Record returns the goal as it is written in a commit of the session's owner, so no revision
 // is compared.
 func (g Goal) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	return records.New(recordID(id), sessions.AnyRevision, g, at) //nolint:wrapcheck // it says of which session
+	return records.New(RecordID(id), sessions.AnyRevision, g, at) //nolint:wrapcheck // it says of which session
 }
 
 // Set returns the goal that takes the place of g, whatever that was.

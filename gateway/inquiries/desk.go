@@ -52,6 +52,18 @@ type Desk struct {
 // People returns whom programs may ask.
 func (d *Desk) People() []Person { return d.Present().People }
 
+// RecordsOf returns the ids of the records of what programs asked somebody on a channel, by whichever
+// of their ids. What cannot be read is passed over, and in the error.
+func (d *Desk) RecordsOf(ctx context.Context, channel string, ids []string) (found []sessions.RecordID, err error) {
+	all, err := list(ctx, d.Store, d.Now())
+	for _, q := range all {
+		if q.Channel == channel && (slices.Contains(ids, q.To.Peer) || slices.Contains(ids, q.Person)) {
+			found = append(found, recordID(q.ID))
+		}
+	}
+	return found, err
+}
+
 // Ask asks a person, unless that was asked already: then it returns how that stands. The question
 // is durable when Ask returns nil; after any error it may be asked again.
 func (d *Desk) Ask(ctx context.Context, question Question) (Inquiry, error) {

@@ -26,14 +26,15 @@ type Mode struct {
 	AtStart bool `json:"at_start,omitempty"`
 }
 
-func recordID(id sessionkeys.SessionID) sessions.RecordID {
+// RecordID returns the id of the record in which the mode of a session stands.
+func RecordID(id sessionkeys.SessionID) sessions.RecordID {
 	return sessions.RecordID{Kind: recordKind, Key: string(id)}
 }
 
 // Read returns the mode of a session. With an error it is on: who goes on without knowing
 // changes nothing.
 func Read(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (Mode, error) {
-	m, _, err := records.Read[Mode](ctx, s, recordID(id), now)
+	m, _, err := records.Read[Mode](ctx, s, RecordID(id), now)
 	if err != nil {
 		m = Mode{On: true}
 	}
@@ -43,7 +44,7 @@ func Read(ctx context.Context, s records.Store, id sessionkeys.SessionID, now ti
 // Record returns the mode as it is written in a commit of the session's owner, so no revision
 // is compared.
 func (m Mode) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	return records.New(recordID(id), sessions.AnyRevision, m, at) //nolint:wrapcheck // it says of which session
+	return records.New(RecordID(id), sessions.AnyRevision, m, at) //nolint:wrapcheck // it says of which session
 }
 
 // Switch returns the mode with on; fresh says that the session has had no turn yet.

@@ -21,6 +21,9 @@ const FreshText = "A new conversation. I have forgotten what was said before."
 // presentText answers /resume of the session that the mailbox feeds.
 const presentText = "That is the present conversation."
 
+// erasedText answers /resume of a session whose content was deleted.
+const erasedText = "What was said in that conversation was deleted."
+
 // runCommand carries out a command that changes which session the mailbox feeds, which model
 // answers, the session's title, its goal or its mode. What it does is one commit with its answer: a
 // process that dies before it has done nothing, and another that takes the message up decides
@@ -141,6 +144,9 @@ func (a *actor) chooseSession(book conversations.Book, words string) (sessionkey
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("look at the session to resume: %w", err)
+	}
+	if erased, err := conversations.IsErased(a.ctx, a.w.Store, s.ID, a.w.Now()); erased || err != nil {
+		return "", erasedText, err
 	}
 	label, err := conversations.Label(a.ctx, a.w.Store, s.ID, a.w.Now())
 	if err != nil {

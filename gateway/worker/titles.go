@@ -173,7 +173,7 @@ func (q *titleCall) finish(ctx context.Context, got agent.Title) error {
 	text := conversations.CleanTitle(got.Text)
 	err := q.change(ctx, func(t *conversations.Title) {
 		t.Asking, t.Owed = nil, &got.Settlement.Entry
-		if t.Text == "" {
+		if t.Text == "" && !t.IsErased() {
 			t.Text = text
 		}
 	})

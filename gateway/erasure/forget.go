@@ -1,0 +1,298 @@
+package erasure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/broker"
+	"parley/gateway/approvals"
+	"parley/gateway/messages"
+	"parley/gateway/records"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Errands are what people have agents do at set times.
+type Errands interface {
+	NamesOf(ctx context.Context, channel, person string) ([]string, error)
+	Drop(ctx context.Context, name string) error
+}
+
+// People is what was decided about people, and the codes of strangers.
+type People interface {
+	IDs(ctx context.Context, channel, id string) ([]string, error)
+	Traces(ctx context.Context, channel string, ids []string) (letIn, shutOut, code bool, err error)
+	DropTraces(ctx context.Context, channel string, ids []string) error
+}
+
+// Inquiries are what programs ask people.
+type Inquiries interface {
+	RecordsOf(ctx context.Context, channel string, ids []string) ([]sessions.RecordID, error)
+}
+
+// Passed remembers messages that were passed over.
+type Passed interface {
+	Forget(channel string, ids ...string)
+}
+
+// Letters are the dead letters.
+type Letters interface {
+	DeadLetters(ctx context.Context, after uint64, limit int) ([]broker.DeadLetter, error)
+	DeleteDeadLetter(ctx context.Context, seq uint64) error
+}
+
+// Person is somebody on a bot account.
+type Person struct {
+	Channel string `json:"channel"` // the instance
+	ID      string `json:"person"`  // the network's stable id
+}
+
+// Traces is what is kept of a person that can be deleted.
+type Traces struct {
+	Person
+	// Direct are the sessions of their direct messages, and Groups those of groups in which they
+	// spoke to the bot, whose words cannot be told from those of others.
+	Direct []sessionkeys.SessionID `json:"direct"`
+	Groups []sessionkeys.SessionID `json:"groups"`
+	// What else is kept, by how many there are.
+	Schedules   int  `json:"schedules"`
+	Permissions int  `json:"permissions"` // calls for which permission was asked in their name
+	Questions   int  `json:"questions"`   // that programs asked them
+	Letters     int  `json:"letters"`     // dead letters of their direct messages
+	Code        bool `json:"code"`        // by which they asked to be let in
+	LetIn       bool `json:"let_in"`      // by a record
+	ShutOut     bool `json:"shut_out"`    // by a record, which stays: else they could come in again
+
+	ids       []string // of them: as they are named, and another one
+	schedules []string
+	drop      []sessions.RecordID
+	letters   []uint64
+	spoke     bool // a turn was theirs
+}
+
+// IsUnknown reports whether nothing is known of the person: perhaps the id was mistyped.
+func (t Traces) IsUnknown() bool {
+	return !t.spoke && len(t.Direct)+len(t.Groups)+t.Schedules+t.Permissions+t.Questions+t.Letters == 0 && !t.Code && !t.LetIn && !t.ShutOut
+}
+
+// mostRoots bounds how many sessions are looked at, the latest first.
+const mostRoots = 100_000
+
+// Find returns what is kept of a person.
+func (d *Desk) Find(ctx context.Context, p Person) (Traces, error) {
+	t := Traces{Person: p, Direct: []sessionkeys.SessionID{}, Groups: []sessionkeys.SessionID{}}
+	for _, find := range []func(context.Context, *Traces) error{d.findDecisions, d.findSchedules, d.findRecords, d.findSessions} {
+		if err := find(ctx, &t); err != nil {
+			return t, fmt.Errorf("look what is kept of %s on %s: %w", p.ID, p.Channel, err)
+		}
+	}
+	t.Schedules, t.Letters = len(t.schedules), len(t.letters)
+	return t, nil
+}
+
+// findDecisions comes first: it finds the other id.
+func (d *Desk) findDecisions(ctx context.Context, t *Traces) (err error) {
+	if t.ids, err = d.People.IDs(ctx, t.Channel, t.ID); err == nil {
+		t.LetIn, t.ShutOut, t.Code, err = d.People.Traces(ctx, t.Channel, t.ids)
+	}
+	return err //nolint:wrapcheck // it says what was read
+}
+
+func (d *Desk) findSchedules(ctx context.Context, t *Traces) error {
+	for _, id := range t.ids {
+		own, err := d.Errands.NamesOf(ctx, t.Channel, id)
+		if err != nil && !errors.Is(err, records.ErrUnreadable) {
+			return err //nolint:wrapcheck // it says what was read
+		}
+		t.schedules = append(t.schedules, own...)
+	}
+	return nil
+}
+
+// findRecords finds questions: for permission, and of programs.
+func (d *Desk) findRecords(ctx context.Context, t *Traces) error {
+	now := d.Now()
+	asked, err := approvals.List(ctx, d.Store, "", now)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return err //nolint:wrapcheck // it says what was read
+	}
+	for _, r := range asked {
+		if r.Raise == nil && r.Channel == t.Channel && slices.Contains(t.ids, r.Asker.ID) && !r.Waits(now) {
+			t.Permissions, t.drop = t.Permissions+1, append(t.drop, r.RecordID())
+		}
+	}
+	of, err := d.Inquiries.RecordsOf(ctx, t.Channel, t.ids)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return err //nolint:wrapcheck // it says what was read
+	}
+	t.Questions, t.drop = len(of), append(t.drop, of...)
+	return nil
+}
+
+// findSessions finds the sessions whose content was not deleted yet, and the dead letters of direct
+// messages.
+func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
+	roots, err := d.Store.Sessions(ctx, sessions.SessionQuery{Limit: mostRoots})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was read
+	}
+	own := map[sessionkeys.Key]bool{} // of direct messages
+	kept := map[sessionkeys.SessionID]bool{}
+	for _, root := range roots {
+		turns, err := d.Store.TurnsOf(ctx, root.ID)
+		if err != nil {
+			return err //nolint:wrapcheck // it names the session
+		}
+		for _, turn := range turns {
+			switch {
+			case turn.Channel != t.Channel:
+			case turn.From.Kind == sessionkeys.DM && (slices.Contains(t.ids, turn.Sender) || slices.Contains(t.ids, turn.From.Peer)):
+				own[root.Key] = true
+			case slices.Contains(t.ids, turn.Sender):
+				kept[root.ID] = true
+			}
+		}
+	}
+	t.spoke = len(own)+len(kept) > 0
+	for _, root := range roots {
+		_, erased, err := Read(ctx, d.Store, root.ID, d.Now())
+		switch {
+		case err != nil && !errors.Is(err, records.ErrUnreadable):
+			return err
+		case erased || root.Messages == 0:
+		case own[root.Key]: // also those that were restored, which have no turns
+			t.Direct = append(t.Direct, root.ID)
+		case kept[root.ID]:
+			t.Groups = append(t.Groups, root.ID)
+		}
+	}
+	return d.findLetters(ctx, t, own)
+}
+
+const lettersPage = 200
+
+func (d *Desk) findLetters(ctx context.Context, t *Traces, own map[sessionkeys.Key]bool) error {
+	names := map[string]bool{}
+	for k := range own {
+		if messages.JobOfKey(k) == "" {
+			names[k.String()] = true
+		}
+	}
+	for after := uint64(0); ; {
+		page, err := d.Letters.DeadLetters(ctx, after, lettersPage)
+		if err != nil {
+			return err //nolint:wrapcheck // it says what was read
+		}
+		for _, l := range page {
+			if after = l.Seq; names[l.Key] {
+				t.letters = append(t.letters, l.Seq)
+			}
+		}
+		if len(page) < lettersPage {
+			return nil
+		}
+	}
+}
+
+// Forgotten is what was deleted of a person: Traces are as they were before.
+type Forgotten struct {
+	Traces
+	Sessions int `json:"sessions"` // whose content was deleted
+	// Busy says which sessions were not, because something of them is under way or waits.
+	Busy []string `json:"busy"`
+}
+
+// Forget deletes what Find finds; the sessions of groups only with groups. What is under way is not
+// disturbed: Busy says what is left, and doing it again goes on with that. By whom m says.
+func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgotten, error) {
+	t, err := d.Find(ctx, p)
+	f := Forgotten{Traces: t, Busy: []string{}}
+	if err != nil {
+		return f, err
+	}
+	if err := d.dropTraces(ctx, t); err != nil {
+		return f, fmt.Errorf("forget %s on %s: %w; do it again, and it goes on", p.ID, p.Channel, err)
+	}
+	ids := t.Direct
+	if groups {
+		ids = append(slices.Clip(ids), t.Groups...)
+	}
+	m.Why = ByPerson
+	for _, id := range ids {
+		_, err := d.Delete(ctx, id, m)
+		switch {
+		case errors.Is(err, sessions.ErrBusy):
+			f.Busy = append(f.Busy, err.Error())
+		case err != nil:
+			return f, err
+		default:
+			f.Sessions++
+		}
+	}
+	for _, id := range t.ids {
+		if err := d.markForgotten(ctx, Person{p.Channel, id}, m); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// dropTraces takes away all but the sessions: first what would make new ones.
+func (d *Desk) dropTraces(ctx context.Context, t Traces) error {
+	for _, name := range t.schedules {
+		if err := d.Errands.Drop(ctx, name); err != nil {
+			return err //nolint:wrapcheck // it says which
+		}
+	}
+	if err := d.People.DropTraces(ctx, t.Channel, t.ids); err != nil {
+		return err //nolint:wrapcheck // it says whose
+	}
+	for _, id := range t.drop {
+		if err := d.Store.DropRecord(ctx, id, sessions.AnyRevision); err != nil {
+			return err //nolint:wrapcheck // it says which
+		}
+	}
+	for _, seq := range t.letters {
+		if err := d.Letters.DeleteDeadLetter(ctx, seq); err != nil {
+			return err //nolint:wrapcheck // it says which
+		}
+	}
+	d.Passed.Forget(t.Channel, t.ids...)
+	return nil
+}
+
+// forgottenKind is the kind of the record that says that a person was forgotten. Its key is a digest
+// of the channel and their id.
+const forgottenKind = "forgotten"
+
+func forgottenRecord(p Person) sessions.RecordID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "forgotten/%d/%s/%s", len(p.Channel), p.Channel, p.ID))
+	return sessions.RecordID{Kind: forgottenKind, Key: hex.EncodeToString(sum[:16])}
+}
+
+func (d *Desk) markForgotten(ctx context.Context, p Person, m Mark) error {
+	m.At = d.Now().UTC()
+	r, err := records.New(forgottenRecord(p), sessions.AnyRevision, m, m.At)
+	if err == nil {
+		_, err = d.Store.WriteRecord(ctx, r)
+	}
+	if err != nil {
+		return fmt.Errorf("note that %s on %s is forgotten: %w", p.ID, p.Channel, err)
+	}
+	return nil
+}
+
+// IsForgotten reports whether somebody was forgotten after that time: what they did until then is
+// shown without their id.
+func IsForgotten(ctx context.Context, s records.Store, p Person, at, now time.Time) (bool, error) {
+	m, revision, err := records.Read[Mark](ctx, s, forgottenRecord(p), now)
+	if errors.Is(err, records.ErrUnreadable) {
+		return true, nil
+	}
+	return revision > 0 && !at.After(m.At), err //nolint:wrapcheck // it says which record
+}

@@ -36,7 +36,8 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
 			return g.restore(ctx, opened.store, r, token)
 		},
-		Backup:   g.backup(opened),
+		Backup:  g.backup(opened),
+		Erasure: g.erasure, Retention: g.keepSessions,
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
 		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Counts: g.raiseCounts, Limits: g.presentLimits, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,

@@ -13,10 +13,11 @@ import (
 // Leases, by name. Those of channels carry the bot's own id, since instances may
 // be named differently in different processes.
 const (
-	leaseExport   = "export"   // of the cost
-	leaseJanitor  = "janitor"  // of the message log
-	leaseSchedule = "schedule" // of jobs: whoever queues a run, it is the same one
-	leaseSQLite   = "sqlite"   // of a process with a database of its own
+	leaseExport    = "export"    // of the cost
+	leaseJanitor   = "janitor"   // of the message log
+	leaseRetention = "retention" // of sessions
+	leaseSchedule  = "schedule"  // of jobs: whoever queues a run, it is the same one
+	leaseSQLite    = "sqlite"    // of a process with a database of its own
 )
 
 // runAsLeader runs f in one at a time of all processes that share the message log, and

@@ -33,6 +33,7 @@ import (
 	"parley/gateway/attachments"
 	"parley/gateway/delivery"
 	"parley/gateway/documents"
+	"parley/gateway/erasure"
 	"parley/gateway/fates"
 	"parley/gateway/inquiries"
 	"parley/gateway/intake"
@@ -114,6 +115,7 @@ type Gateway struct {
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
+	erasure       *erasure.Desk     // as opened
 	passed        *fates.Book       // as opened: the messages of which no turn is made
 	questions     *approvals.Desk   // as opened
 	inquiries     *inquiries.Desk   // as opened
@@ -226,6 +228,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.passed = g.newBook(opened)
+	g.erasure = g.newEraser(opened)
 	if err := g.equip(g.present()); err != nil {
 		return err
 	}

@@ -66,6 +66,9 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	part(watching, &watchers, "janitor", func(ctx context.Context) error {
 		return g.runAsLeader(ctx, kept.log, leaseJanitor, kept.sweepLog)
 	})
+	part(watching, &watchers, "retention", func(ctx context.Context) error {
+		return g.runAsLeader(ctx, kept.log, leaseRetention, g.retain)
+	})
 	part(watching, &watchers, "store", kept.maintain)
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, kept.log) })
 	if g.cfg.HasRole(settings.RoleGateway) {

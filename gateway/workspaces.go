@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"parley/gateway/conversations"
 	"parley/gateway/settings"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -47,12 +48,20 @@ func (w *workspaces) make(id sessionkeys.SessionID) (string, error) {
 	return dir, nil
 }
 
-// sweep deletes, at once and then every hour until ctx ends, the workspaces
-// of this process whose conversations were ended long ago.
-func (w *workspaces) sweep(ctx context.Context, store sessions.Store) error {
-	if w.keep < 0 {
-		return nil
+// remove deletes the folders of sessions that this process has.
+func (w *workspaces) remove(ids ...sessionkeys.SessionID) error {
+	var errs []error
+	for _, id := range ids {
+		if err := os.RemoveAll(w.path(id)); err != nil {
+			errs = append(errs, fmt.Errorf("delete workspace %s: %w", id, err))
+		}
 	}
+	return errors.Join(errs...)
+}
+
+// sweep deletes, at once and then every hour until ctx ends, the workspaces
+// of this process whose conversations were ended long ago, or whose content was deleted.
+func (w *workspaces) sweep(ctx context.Context, store sessions.Store) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
@@ -96,14 +105,21 @@ func (w *workspaces) sweepEnded(ctx context.Context, store sessions.Store) (dele
 }
 
 // isEnded reports whether the conversation id was ended so long ago that its files may
-// go. One that the store does not know is not: the store may be the wrong one.
+// go, or its content was deleted, perhaps by another process. One that the store does not know is
+// not: the store may be the wrong one.
 func (w *workspaces) isEnded(ctx context.Context, store sessions.Store, id sessionkeys.SessionID) (bool, error) {
 	s, err := store.Session(ctx, id)
-	if errors.Is(err, sessions.ErrNotFound) || err == nil && w.now().Sub(s.UpdatedAt) < w.keep {
+	if errors.Is(err, sessions.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if erased, err := conversations.IsErased(ctx, store, s.Root, w.now()); erased || err != nil {
+		return erased, err //nolint:wrapcheck // it names the session
+	}
+	if w.keep < 0 || w.now().Sub(s.UpdatedAt) < w.keep {
+		return false, nil
 	}
 	m, err := store.Mailbox(ctx, s.Key.Token())
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {

@@ -31,6 +31,13 @@ func (k known) Session(_ context.Context, id sessionkeys.SessionID) (sessions.Se
 	return s, k.down
 }
 
+func (k known) Record(_ context.Context, id sessions.RecordID, _ time.Time) (sessions.Record, error) {
+	if id != sessions.ErasedRecord("erased") {
+		return sessions.Record{}, sessions.ErrNotFound
+	}
+	return sessions.Record{ID: id}, nil
+}
+
 func (k known) Mailbox(context.Context, string) (sessions.Mailbox, error) {
 	return sessions.Mailbox{Session: k.current}, nil
 }
@@ -42,6 +49,7 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 	old, young := now.Add(-31*24*time.Hour), now.Add(-29*24*time.Hour)
 	store := known{current: "current", all: map[sessionkeys.SessionID]sessions.Session{
 		"current": {UpdatedAt: old}, "ended": {UpdatedAt: old}, "young": {UpdatedAt: young}, "child": {UpdatedAt: old, Parent: "current"},
+		"erased": {UpdatedAt: now, Root: "erased"},
 	}}
 	w := newWorkspaces(
 		settings.Config{StateDir: t.TempDir(), Workspaces: settings.WorkspacesConfig{}.Defaults()},
@@ -60,7 +68,7 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 	if n, err := w.sweepEnded(t.Context(), store); n != 0 || err != nil {
 		t.Errorf("without any: %d, %v", n, err)
 	}
-	for _, id := range []sessionkeys.SessionID{"current", "ended", "young", "child", "nobody's"} {
+	for _, id := range []sessionkeys.SessionID{"current", "ended", "young", "child", "nobody's", "erased"} {
 		dir, err := w.make(id)
 		if err == nil {
 			err = os.WriteFile(dir+"/notes.txt", nil, 0o600)
@@ -70,11 +78,11 @@ func TestWorkspacesOfEndedConversationsAreDeleted(t *testing.T) {
 		}
 	}
 	store.down = errors.New("down")
-	if n, err := w.sweepEnded(t.Context(), store); n != 0 || err == nil || len(left()) != 5 {
+	if n, err := w.sweepEnded(t.Context(), store); n != 0 || err == nil || len(left()) != 6 {
 		t.Errorf("without the store: %d, %v", n, err)
 	}
 	store.down = nil
-	if n, err := w.sweepEnded(t.Context(), store); n != 1 || err != nil || !slices.Equal(left(), []string{"child", "current", "nobody's", "young"}) {
+	if n, err := w.sweepEnded(t.Context(), store); n != 2 || err != nil || !slices.Equal(left(), []string{"child", "current", "nobody's", "young"}) {
 		t.Errorf("%d, %v; there lie %q", n, err, left())
 	}
 }

@@ -101,7 +101,7 @@ Start with:  parley try`,
 	// call is unknown when it is linked.
 	root.Flags().BoolVar(&sayVersion, "version", false, "say which parley this is")
 	root.AddCommand(runCommand(p), tryCommand(p), simCommand(p), initCommand(p), checkCommand(p), doctorCommand(p), schemaCommand(p), versionCommand(p), healthcheckCommand(p))
-	root.AddCommand(statusCommand(p), backupCommand(p), restoreCommand(p), reloadCommand(p), whyCommand(p), sessionsCommand(p), usageCommand(p), budgetCommand(p), pageCommand(p), deadLettersCommand(p), approvalsCommand(p), pairCommand(p), accessCommand(p), cronCommand(p), replayCommand(p), pricesCommand(p), toolsCommand(p), mcpCommand(p))
+	root.AddCommand(statusCommand(p), backupCommand(p), restoreCommand(p), reloadCommand(p), whyCommand(p), sessionsCommand(p), usageCommand(p), budgetCommand(p), pageCommand(p), deadLettersCommand(p), approvalsCommand(p), pairCommand(p), accessCommand(p), forgetCommand(p), cronCommand(p), replayCommand(p), pricesCommand(p), toolsCommand(p), mcpCommand(p))
 	root.AddCommand(signalCommand(p), keeperCommand(p), extractCommand(p), slackCommand(p), manCommand(p))
 	suggestCommands(root)
 	return root

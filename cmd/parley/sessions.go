@@ -18,11 +18,11 @@ import (
 func sessionsCommand(p program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sessions",
-		Short: "List sessions, show one with its sub-agents and what they cost, export and import it",
+		Short: "List sessions, show one with its sub-agents and what they cost, export, import and delete it",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), importSessionCommand(p), watchSessionCommand(p))
+	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), importSessionCommand(p), deleteSessionCommand(p), watchSessionCommand(p))
 	return c
 }
 
@@ -143,7 +143,10 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 				_, _ = fmt.Fprintf(&b, "title   %s\n", sanitize(n.Title))
 			}
 			_, _ = fmt.Fprintf(&b, "key     %s\nsince   %s, last change %s\n", sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
-			if c := d.Context; c != nil {
+			if n.Deleted != nil {
+				_, _ = fmt.Fprintf(&b, "deleted %s\n", sanitize(n.Deleted.String()))
+			}
+			if c := d.Context; c != nil && n.Deleted == nil {
 				_, _ = fmt.Fprintf(&b, "context about %d of %d tokens (%d %%)\n", c.Tokens, c.Window, c.Percent)
 			}
 			_, _ = fmt.Fprintln(&b)

@@ -129,6 +129,9 @@ func printStatus(w io.Writer, st admin.Status) error {
 	}
 	line("message log    %s%s, %s", formatSize(st.Log.Bytes), limit, plural(st.Log.Messages, "message"))
 	line("database       %s", formatSize(uint64(st.StoreBytes)))
+	if r := st.Retention; r != nil {
+		line("retention      sessions for %s, %d deleted since the start", formatDuration(time.Duration(r.Seconds)*time.Second), r.Deleted)
+	}
 	if st.Disk.Bytes > 0 {
 		line("disk           %s of %s free", formatSize(uint64(max(st.Disk.FreeBytes, 0))), formatSize(uint64(st.Disk.Bytes)))
 	}

@@ -115,7 +115,11 @@ func printFateTurn(line func(name, format string, a ...any), t admin.FateTurn) {
 		how += "; another message had opened it"
 	}
 	line("turn", "%s: %s, %s", t.ID, how, plural(t.Steps, "step"))
-	line("session", "%s", t.Session)
+	session := string(t.Session)
+	if t.Deleted != nil {
+		session += ", whose content was deleted " + t.Deleted.String()
+	}
+	line("session", "%s", session)
 	line("reserved", "%s for %s", t.Reserved, plural(t.Calls, "call"))
 	spent := t.Spent.String()
 	if t.Total > t.Spent {

@@ -20,7 +20,7 @@ import (
 // Action is what an operator did to a gateway that ran, by a command or on the page.
 type Action struct {
 	ID    string    `json:"id"`
-	What  string    `json:"what"`  // approve, deny, redeliver, drop, raise or revoke
+	What  string    `json:"what"`  // approve, deny, redeliver, drop, raise, revoke, delete session or forget
 	About string    `json:"about"` // the id of what it was done to; the budget, by how much and for how long
 	By    string    `json:"by"`    // who: "uid 1000" by a command; an operator's name on the page
 	At    time.Time `json:"at"`
@@ -129,7 +129,7 @@ func subject(r *http.Request) string {
 	if amount := q.Get("amount"); amount != "" {
 		about += " by $" + amount + " for " + q.Get("for")
 	}
-	return about
+	return strings.TrimSpace(about)
 }
 
 // checkOnce reports whether an action can be recorded: its id comes from outside.

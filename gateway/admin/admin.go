@@ -23,6 +23,7 @@ import (
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
+	"parley/gateway/erasure"
 	"parley/gateway/fates"
 	"parley/gateway/inquiries"
 	"parley/gateway/listeners"
@@ -117,6 +118,10 @@ type Options struct {
 	// Restore makes a session of such a recording, in the conversation of a mailbox; with ""
 	// in the one that was recorded. An *Error says what is wrong with it.
 	Restore func(ctx context.Context, r io.Reader, token string) (Restored, error)
+	// Erasure deletes what was said, and Retention returns for how long it is kept, 0: for ever; nil: for
+	// ever.
+	Erasure   *erasure.Desk
+	Retention func() time.Duration
 	// Backup writes the whole state as one file, while it is used. An *Error says why it cannot.
 	Backup func(ctx context.Context, w io.Writer, workspaces bool) error
 	Logger *slog.Logger // nil: silence

@@ -199,6 +199,7 @@ type spender struct {
 	scope   sessions.Scope
 	of      string // as an operator knows them
 	channel string
+	asked   *sessions.Turn // of a person: a turn of theirs
 	// Of those that totals returns: the key of the budget, its period and when that ends.
 	key, period string
 	ends        time.Time
@@ -221,10 +222,16 @@ func (s *Server) spenders(ctx context.Context, now time.Time) (all []spender, er
 			return nil, err
 		}
 		for _, sp := range s.spendersOf(root, turns, today) {
-			if !seen[sp.scope] {
-				seen[sp.scope] = true
-				all = append(all, sp)
+			if seen[sp.scope] {
+				continue
 			}
+			seen[sp.scope] = true
+			if sp.asked != nil {
+				if sp.of, err = s.personOf(ctx, *sp.asked); err != nil {
+					return nil, err
+				}
+			}
+			all = append(all, sp)
 		}
 	}
 	return all, nil
@@ -239,7 +246,7 @@ func (s *Server) spendersOf(root sessions.Session, turns []sessions.Turn, since 
 			continue
 		}
 		if messages.JobOf(root.Key, t.Sender, t.From) == "" {
-			all = append(all, spender{scope: l.PersonScope(t.From, t.Sender), of: t.Sender, channel: t.Channel})
+			all = append(all, spender{scope: l.PersonScope(t.From, t.Sender), of: t.Sender, channel: t.Channel, asked: &t})
 		}
 		if t.From.Kind != sessionkeys.DM {
 			all = append(all, spender{scope: l.GroupScope(t.From), of: t.From.Peer, channel: t.Channel})

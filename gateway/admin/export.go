@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"parley/sessionkeys"
 )
 
 // exportContent is the type of an export, so that it is not taken for an answer
@@ -30,6 +32,10 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		s.respond(w, r, nil, err)
 		return
 	}
+	if err := s.checkNotDeleted(r.Context(), id); err != nil {
+		s.respond(w, r, nil, err)
+		return
+	}
 	out := &untimedWriter{w: w, control: http.NewResponseController(w)}
 	if err := out.readOn(); err != nil {
 		s.respond(w, r, nil, err)
@@ -45,6 +51,19 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		}
 		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
 	}
+}
+
+// checkNotDeleted says of a session whose content was deleted that there is nothing to export.
+func (s *Server) checkNotDeleted(ctx context.Context, id sessionkeys.SessionID) error {
+	found, err := s.o.Store.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	gone, err := s.deletion(ctx, found.Root)
+	if err == nil && gone != nil {
+		err = newError(Refused, "the content of session %s was deleted on %s: there is nothing to export", found.Root, gone)
+	}
+	return err
 }
 
 // untimedWriter is an answer that may take as long as it is read.

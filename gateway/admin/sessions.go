@@ -11,6 +11,7 @@ import (
 
 	"parley/costs"
 	"parley/gateway/conversations"
+	"parley/gateway/erasure"
 	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -34,6 +35,7 @@ const (
 	Idle    SessionState = "idle"        // it answers when somebody writes
 	Ended   SessionState = "ended"       // a root: another session follows it; a sub-agent: its task is done
 	Fresh   SessionState = "not started" // a sub-agent whose first turn did not begin
+	Deleted SessionState = "deleted"     // a root: its content was deleted
 )
 
 // SessionQuery sets which root sessions are listed.
@@ -71,6 +73,8 @@ type Session struct {
 	// Title is what a root was titled, by a model or a person; and what a sub-agent was
 	// given to do, in the model's words: only with the transcript.
 	Title string `json:"title,omitempty"`
+	// Deleted says of a root that its content was deleted, and by whom; nil: it was not.
+	Deleted *erasure.Mark `json:"deleted,omitempty"`
 }
 
 // SessionDetail is an answer of [Client.Session].
@@ -148,7 +152,7 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 	list := SessionList{Now: s.o.Now().UTC(), Sessions: []Session{}}
 	for _, f := range found {
 		one := sessionSummary(f)
-		if one.State, err = s.rootState(r.Context(), f); err != nil {
+		if err = s.describeRoot(r.Context(), f, &one); err != nil {
 			return nil, err
 		}
 		if one.Title, err = s.titleOf(r.Context(), f.ID); err != nil {
@@ -174,6 +178,19 @@ func (s *Server) titleOf(ctx context.Context, id sessionkeys.SessionID) (string,
 		err = nil
 	}
 	return s.o.Redact(t.Text), err
+}
+
+// describeRoot fills in what a root session does, and whether its content was deleted.
+func (s *Server) describeRoot(ctx context.Context, root sessions.Session, d *Session) (err error) {
+	if d.Deleted, err = s.deletion(ctx, root.ID); err != nil {
+		return err
+	}
+	if d.Deleted != nil {
+		d.State = Deleted
+		return nil
+	}
+	d.State, err = s.rootState(ctx, root)
+	return err
 }
 
 func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionState, error) {
@@ -269,7 +286,7 @@ func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool
 		n := Node{Session: sessionSummary(t), Usage: usageOf(usage[string(t.ID)])}
 		if len(nodes) < states && t.Parent == "" {
 			if n.Title, err = s.titleOf(ctx, t.ID); err == nil {
-				n.State, err = s.rootState(ctx, t)
+				err = s.describeRoot(ctx, t, &n.Session)
 			}
 		} else if len(nodes) < states {
 			n.State, n.Outcome, err = s.childState(ctx, t.ID)

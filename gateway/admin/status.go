@@ -63,6 +63,8 @@ type Status struct {
 	PricesOf time.Time `json:"prices_of,omitzero"`
 	// Sandbox is what programs run in that agents start; nil: they start none.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
+	// Retention is how long sessions are kept; nil: for ever.
+	Retention *Retention `json:"retention,omitempty"`
 	// MCP is the servers whose tools agents may have, without what those say of their tools.
 	MCP []mcp.Status `json:"mcp,omitempty"`
 }
@@ -166,7 +168,7 @@ func (s *Server) status(r *http.Request) (any, error) {
 	if s.o.Sandbox != nil {
 		st.Sandbox = s.o.Sandbox()
 	}
-	st.MCP = s.serversInBrief()
+	st.MCP, st.Retention = s.serversInBrief(), s.retention()
 	if s.o.PricesOf != nil {
 		st.PricesOf = s.o.PricesOf().UTC()
 	}

@@ -159,5 +159,6 @@ func (r *reader) askerOf(id sessionkeys.SessionID, turn string) ([2]string, erro
 	if job := messages.JobOfKey(key); job != "" {
 		return [2]string{"job/" + job, group}, nil
 	}
-	return [2]string{t.Channel + "/" + t.Sender, group}, nil
+	person, err := r.s.personOf(r.ctx, t)
+	return [2]string{t.Channel + "/" + person, group}, err
 }

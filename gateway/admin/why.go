@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"parley/gateway/erasure"
 	"parley/gateway/fates"
 	"parley/sessionkeys"
 )
@@ -52,6 +53,8 @@ type FateTurn struct {
 	Spent    USD                   `json:"spent_usd"` // for those calls
 	Total    USD                   `json:"total_usd"` // with sub-agents, where a budget of one turn counts them
 	Held     USD                   `json:"held_usd"`
+	// Deleted says that the content of the session was deleted since; nil: it was not.
+	Deleted *erasure.Mark `json:"deleted,omitempty"`
 }
 
 // FateAnswer is an answer to a message.
@@ -84,7 +87,17 @@ func (s *Server) why(r *http.Request) (any, error) {
 	}
 	all := Fates{Fates: []Fate{}}
 	for _, f := range found {
-		all.Fates = append(all.Fates, describeFate(f))
+		d := describeFate(f)
+		if d.Turn != nil {
+			of, err := s.o.Store.Session(r.Context(), d.Turn.Session)
+			if err == nil {
+				d.Turn.Deleted, err = s.deletion(r.Context(), of.Root)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		all.Fates = append(all.Fates, d)
 	}
 	return all, nil
 }

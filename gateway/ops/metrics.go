@@ -29,20 +29,20 @@ type Metrics struct {
 	hash      hasher   // of sessions, in exemplars
 	recent    recorder // for who asks, see Recent
 
-	received, ignored, deduplicated, deadLettered               *prometheus.CounterVec
-	attached, sent, sendRetries, reconnects, turns              *prometheus.CounterVec
-	requests, errors, retries, tokens, unpriced, overruns       *prometheus.CounterVec
-	jobRuns, fallbacks                                          *prometheus.CounterVec
-	circuits                                                    *prometheus.GaugeVec
-	toolCalls, overflows, compactions, goals, approvals, access *prometheus.CounterVec
-	lost, ledgerErrors, tokensBefore, tokensAfter               prometheus.Counter
-	windows, up, lastEvent, inFlight, waiting                   *prometheus.GaugeVec
-	priceTable, compactedBefore, compactedAfter                 prometheus.Gauge
-	compactedAt                                                 prometheus.Gauge
-	sendTook, queueWait, turnTook, firstReply                   *prometheus.HistogramVec
-	turnCost, callTook, firstToken, toolTook                    *prometheus.HistogramVec
-	reserved                                                    prometheus.Observer
-	limits                                                      limits
+	received, ignored, deduplicated, deadLettered                       *prometheus.CounterVec
+	attached, sent, sendRetries, reconnects, turns                      *prometheus.CounterVec
+	requests, errors, retries, tokens, unpriced, overruns               *prometheus.CounterVec
+	jobRuns, fallbacks                                                  *prometheus.CounterVec
+	circuits                                                            *prometheus.GaugeVec
+	toolCalls, overflows, compactions, goals, approvals, access, erased *prometheus.CounterVec
+	lost, ledgerErrors, tokensBefore, tokensAfter                       prometheus.Counter
+	windows, up, lastEvent, inFlight, waiting                           *prometheus.GaugeVec
+	priceTable, compactedBefore, compactedAfter                         prometheus.Gauge
+	compactedAt                                                         prometheus.Gauge
+	sendTook, queueWait, turnTook, firstReply                           *prometheus.HistogramVec
+	turnCost, callTook, firstToken, toolTook                            *prometheus.HistogramVec
+	reserved                                                            prometheus.Observer
+	limits                                                              limits
 }
 
 // NewMetrics makes them, all label sets started at zero.
@@ -98,6 +98,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.jobRuns = counter("cron_runs_total", "Slots of scheduled jobs, by what became of them.", "outcome")
 	m.approvals = counter("approvals_total", "Requests for permission that people decided.", "decision")
 	m.access = counter("access_changes_total", "Codes given to strangers who ask to be let in (asked), and decisions about people that are not in the configuration.", "change")
+	m.erased = counter("sessions_deleted_total", "Sessions whose content was deleted, by why: an operator named them, nobody went on with them for long, or a person was forgotten.", "reason")
 	m.goals = counter("goals_completed_total", "Goals of conversations that were reached, as the agent (phrase) or a person (command) said.", "how")
 	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
 	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")

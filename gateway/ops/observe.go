@@ -249,6 +249,9 @@ func (m *Metrics) CountJobRuns(outcome string, n int) {
 // AccessChanged counts a change to who may talk to the bot that is not one of the configuration.
 func (m *Metrics) AccessChanged(change string) { m.access.WithLabelValues(change).Inc() }
 
+// SessionErased counts a session whose content was deleted.
+func (m *Metrics) SessionErased(why string) { m.erased.WithLabelValues(why).Inc() }
+
 // ApprovalDecided counts a request for permission that a person decided.
 func (m *Metrics) ApprovalDecided(decision string) { m.approvals.WithLabelValues(decision).Inc() }
 

@@ -123,6 +123,9 @@ func (m *Metrics) startAtZero(s LabelSets) {
 	for _, change := range []string{"asked", "allowed", "denied", "revoked"} {
 		m.access.WithLabelValues(change)
 	}
+	for _, why := range []string{"operator", "retention", "forget"} {
+		m.erased.WithLabelValues(why)
+	}
 	m.goals.WithLabelValues("phrase")
 	m.goals.WithLabelValues("command")
 	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")

@@ -51,7 +51,7 @@ var reloads = map[string]bool{
 	"state_dir": false, "name": false, "roles": false,
 	"log.level": true, "log.format": false,
 	"providers": true, "agents": true, "bindings": true, "skills": true, "files": true, "bash": true, "bash.enabled": false, "tools": true, "sandbox": false, "web": true, "mcp": false, "mcp.serve": true, "attachments": true, "attachments.max_bytes": false,
-	"transcription": true, "workspaces": true, "workspaces.keep": false, "retry": true, "circuit": true, "context": true, "budgets": true,
+	"transcription": true, "workspaces": true, "workspaces.keep": false, "retention": true, "retry": true, "circuit": true, "context": true, "budgets": true,
 	"titles": true, "goals": true, "approvals": true, "cron": true, "session": true,
 	"limits": true, "prices": true, "reload": true, "subagents": true, "subagents.max_concurrent": false,
 	"worker": false, "worker.turn_timeout": true, "worker.attempts": true, "worker.context_prep_timeout": true,

@@ -72,6 +72,7 @@ type Config struct {
 	Transcription TranscriptionConfig `yaml:"transcription"`
 
 	Workspaces WorkspacesConfig `yaml:"workspaces"`
+	Retention  RetentionConfig  `yaml:"retention"`
 	Broker     BrokerConfig     `yaml:"broker"`
 	Store      StoreConfig      `yaml:"store"`
 	Worker     policy.Turns     `yaml:"worker"`

@@ -83,6 +83,7 @@ func (c Config) Validate() error {
 	ps.Check("attachments", c.Attachments.Validate())
 	c.validateTranscription(&ps)
 	ps.Check("workspaces", c.Workspaces.Validate())
+	ps.Check("retention", c.Retention.Validate())
 	for i, root := range c.Files.ExtraRoots {
 		if Overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {
 			ps.Add(fmt.Sprintf("files.extra_roots[%d]", i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)

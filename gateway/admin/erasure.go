@@ -1,0 +1,179 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/gateway/erasure"
+	"parley/gateway/people"
+	"parley/gateway/policy"
+	"parley/gateway/records"
+	"parley/sessionkeys"
+	"parley/sessions"
+)
+
+// Retention is how long sessions are kept.
+type Retention struct {
+	Seconds int64 `json:"seconds"` // after the last change, then their content is deleted
+	Deleted int   `json:"deleted"` // since the start, by this process
+}
+
+// retention returns how long sessions are kept; nil: for ever.
+func (s *Server) retention() *Retention {
+	if s.o.Retention == nil {
+		return nil
+	}
+	keep := s.o.Retention()
+	if keep == 0 {
+		return nil
+	}
+	return &Retention{Seconds: int64(keep.Seconds()), Deleted: s.o.Erasure.Expired()}
+}
+
+// deletion returns the mark of a session whose content was deleted; nil: it was not. Its root has it.
+func (s *Server) deletion(ctx context.Context, root sessionkeys.SessionID) (*erasure.Mark, error) {
+	m, erased, err := erasure.Read(ctx, s.o.Store, root, s.o.Now())
+	if errors.Is(err, records.ErrUnreadable) {
+		s.o.Logger.Warn("record of a deletion unreadable, it is shown without its details", "session", root, "error", err)
+		return &erasure.Mark{}, nil
+	}
+	if err != nil || !erased {
+		return nil, err
+	}
+	return &m, nil
+}
+
+func (s *Server) deleteSession(r *http.Request) (any, error) {
+	ctx := r.Context()
+	id, err := s.resolve(ctx, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.o.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found.Parent != "" {
+		return nil, newError(Refused, "%s is a sub-agent of session %s: what it did is deleted with that session", id, found.Root)
+	}
+	d, err := s.o.Erasure.Delete(ctx, id, erasure.Mark{By: actor(ctx), Why: erasure.ByOperator})
+	return d, describeErasureError(err)
+}
+
+// describeErasureError says what an operator can do about err.
+func describeErasureError(err error) error {
+	if errors.Is(err, sessions.ErrBusy) {
+		return newError(Refused, "nothing was deleted: %v; do it again when that is over, or after /stop in the chat", err)
+	}
+	return err
+}
+
+// traced is whom a question is about, with what is kept of them: on the account that it names, else on
+// the one that knows them.
+func (s *Server) traced(r *http.Request) (erasure.Traces, error) {
+	if r.URL.Query().Get("channel") != "" {
+		channel, id, _, err := s.findPerson(r)
+		if err != nil {
+			return erasure.Traces{}, err
+		}
+		return s.o.Erasure.Find(r.Context(), erasure.Person{Channel: channel, ID: id})
+	}
+	id, accounts := r.URL.Query().Get("person"), s.o.Accounts()
+	if err := people.CheckID(id); err != nil {
+		return erasure.Traces{}, newError(Invalid, "the id of a person: %v", err)
+	}
+	var known []erasure.Traces
+	for _, name := range slices.Sorted(maps.Keys(accounts)) {
+		if policy.CheckID(id, accounts[name].CheckPerson) != nil {
+			continue
+		}
+		t, err := s.o.Erasure.Find(r.Context(), erasure.Person{Channel: name, ID: id})
+		if err != nil {
+			return t, err
+		}
+		if !t.IsUnknown() {
+			known = append(known, t)
+		}
+	}
+	switch {
+	case len(known) == 0:
+		return erasure.Traces{}, newError(NotFound, "nothing is known of a person %s: parley access ls and parley usage --by person show ids", id)
+	case len(known) > 1:
+		var names []string
+		for _, t := range known {
+			names = append(names, t.Channel)
+		}
+		return erasure.Traces{}, newError(Ambiguous, "%s is known on several accounts: %s; name one with --channel, and do it once for each", id, strings.Join(names, ", "))
+	}
+	return known[0], nil
+}
+
+func (s *Server) traces(r *http.Request) (any, error) { return s.traced(r) }
+
+func (s *Server) forget(r *http.Request) (any, error) {
+	groups, err := parseBool(r.URL.Query().Get("groups"))
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.traced(r)
+	if err != nil {
+		return nil, err
+	}
+	if t.IsUnknown() {
+		return nil, newError(NotFound, "nothing is known of a person %s on %s", t.ID, t.Channel)
+	}
+	return s.o.Erasure.Forget(r.Context(), t.Person, groups, erasure.Mark{By: actor(r.Context())})
+}
+
+// forgotten is whose name is shown of what people did before they were forgotten.
+const forgotten = "forgotten"
+
+// personOf returns how the person of a turn is shown on their account.
+func (s *Server) personOf(ctx context.Context, t sessions.Turn) (string, error) {
+	gone, err := erasure.IsForgotten(ctx, s.o.Store, erasure.Person{Channel: t.Channel, ID: t.Sender}, t.OpenedAt, s.o.Now())
+	if err != nil {
+		return "", fmt.Errorf("look whether a person was forgotten: %w", err)
+	}
+	if gone {
+		return forgotten, nil
+	}
+	return t.Sender, nil
+}
+
+// DeleteSession deletes the content of the session whose id begins with id, and of its sub-agents.
+// What it has cost stays.
+func (c *Client) DeleteSession(ctx context.Context, id string) (d erasure.Deleted, err error) {
+	if err := checkID(id); err != nil {
+		return d, err
+	}
+	err = c.request(ctx, http.MethodDelete, "/v1/sessions/"+id, c.actionQuery(nil), &d)
+	return d, err
+}
+
+// forgetPath is where a person is forgotten, and asked what is kept of them.
+const forgetPath = "/v1/forget"
+
+// Traces returns what is kept of a person that can be deleted; without a channel on the account that
+// knows them.
+func (c *Client) Traces(ctx context.Context, channel, person string) (t erasure.Traces, err error) {
+	ask := url.Values{"person": {person}}
+	setIfGiven(ask, "channel", channel)
+	err = c.request(ctx, http.MethodGet, forgetPath, ask, &t)
+	return t, err
+}
+
+// Forget deletes what is kept of a person on an account; the sessions of groups only with groups.
+func (c *Client) Forget(ctx context.Context, channel, person string, groups bool) (f erasure.Forgotten, err error) {
+	ask := url.Values{"channel": {channel}, "person": {person}}
+	if groups {
+		ask.Set("groups", "1")
+	}
+	err = c.request(ctx, http.MethodPost, forgetPath, c.actionQuery(ask), &f)
+	return f, err
+}

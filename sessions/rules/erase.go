@@ -73,7 +73,7 @@ func checkNotErased(tx *Tx, id sessionkeys.SessionID) error {
 // treeOf returns a session and all below it, parents before children.
 func treeOf(tx *Tx, root sessionkeys.SessionID) ([]sessionkeys.SessionID, error) {
 	tree := []sessionkeys.SessionID{root}
-	for i := 0; i < len(tree); i++ { //nolint:intrange // grows
+	for i := 0; i < len(tree); i++ {
 		children, err := list[SessionKey](tx, ChildrenOf{tree[i]}, 0)
 		if err != nil {
 			return nil, err

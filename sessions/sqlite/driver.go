@@ -14,7 +14,11 @@ type database struct{ *Store }
 
 // Update implements [rules.Driver].
 func (d database) Update(ctx context.Context, _ sessions.Fence, fn func(*rules.Tx) error) error {
-	_, err := write(ctx, d.Store, func(x *tx) (struct{}, error) { return struct{}{}, x.perform(fn) })
+	answers, _ := ctx.Value(answersKey{}).(answersOf)
+	_, err := write(ctx, d.Store, func(x *tx) (struct{}, error) {
+		x.answers = answers
+		return struct{}{}, x.perform(fn)
+	})
 	return err
 }
 

@@ -29,7 +29,7 @@ func (s *Store) Work() (statements, commits int64) {
 
 // Statements are what the queries of people run, with their arguments.
 func Statements() map[string][]any {
-	all := map[string][]any{turnsOf: args("s"), staleSessions: args(0)}
+	all := map[string][]any{turnsOf: args("s"), staleSessions: args(0), laterAnswers: args(0, "s")}
 	for _, q := range []sessions.SessionQuery{{}, {ByCost: true}, {Channel: "tg"}, {Channel: "tg", ByCost: true}} {
 		query, a := sessionsStatement(q)
 		all[query] = a

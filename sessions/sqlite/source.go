@@ -162,7 +162,8 @@ type tx struct {
 	written []rules.Key  // of those, what this transaction wrote
 	careful bool         // the batch is done again: nothing is guessed
 	begun   bool
-	changed bool // since it was last set to false, in the database or in what is known
+	answers answersOf // that were found for an erasure
+	changed bool      // since it was last set to false, in the database or in what is known
 
 	highest int64 // highest sequence touched in this generation
 	stored  int64 // what of it the database has

@@ -46,7 +46,7 @@ type Eraser interface {
 	// and nothing is restored into it: both are ErrNotFound.
 	//
 	// It is ErrBusy while a turn of the tree is open, one of its answers is not finished, or the
-	// mailbox that feeds it has an owner or is owed work. done is false when the content was deleted
+	// mailbox that feeds it has an owner that lives at e.At or is owed work. done is false when the content was deleted
 	// before, also by an earlier try of the same call: then nothing is changed. ErrNotFound when there
 	// is no such session; an error when it is not a root.
 	Erase(ctx context.Context, e Erasure) (done bool, err error)

@@ -36,10 +36,13 @@ func erase(tx *Tx, e sessions.Erasure) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := checkIdle(tx, m, tree); err != nil {
+	if err := checkIdle(tx, m, tree, e.At); err != nil {
 		return false, err
 	}
 	if found && m.Session == root.ID {
+		if m.Owner.Nonce != "" { // it does not live, and is not to go on with what it knows
+			m.release()
+		}
 		m.Session = sessionkeys.NewSessionID(e.At)
 		tx.put(rootSession(m.Session, root.Session.Key, e.At))
 		tx.put(m)
@@ -87,8 +90,16 @@ func treeOf(tx *Tx, root sessionkeys.SessionID) ([]sessionkeys.SessionID, error)
 
 // checkIdle returns ErrBusy while something may still be added to the sessions of a tree. The
 // first of them is the root, m its mailbox, which is the zero one when there is none.
-func checkIdle(tx *Tx, m Mailbox, tree []sessionkeys.SessionID) error {
-	if m.Session == tree[0] && (m.Owner.Nonce != "" || m.HasWork()) {
+func checkIdle(tx *Tx, m Mailbox, tree []sessionkeys.SessionID, now time.Time) error {
+	busy := m.HasWork()
+	if m.Owner.Nonce != "" && !busy {
+		owner, _, err := get[Worker](tx, WorkerKey(m.Owner))
+		if err != nil {
+			return err
+		}
+		busy = owner.isLiveAt(now)
+	}
+	if m.Session == tree[0] && busy {
 		return fmt.Errorf("a turn runs or a message waits: %w", sessions.ErrBusy)
 	}
 	open := []TurnKey{}
@@ -117,7 +128,7 @@ func checkIdle(tx *Tx, m Mailbox, tree []sessionkeys.SessionID) error {
 			if err != nil {
 				return err
 			}
-			if found && (own.Owner.Nonce != "" || own.HasWork()) {
+			if found && own.HasWork() {
 				return fmt.Errorf("sub-agent %s is at work: %w", id, sessions.ErrBusy)
 			}
 		}

@@ -138,6 +138,18 @@ var eraseTurnCases = turnCases{
 		h.finishSent(f, turn)
 		h.is(failed(h.s.Erase(h.ctx, h.erasure(turn.Session))), sessions.ErrBusy)
 	},
+	"not while the mailbox has an owner, unless that is dead: then its fence holds no more": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+		h.finishSent(f, turn)
+		m := h.take(h.ann, "one", 2)
+		must(h.s.Answer(h.ctx, m.Fence(), sessions.Command{Seq: 2, Event: event("new"), At: h.now}))
+		e := h.erasure(turn.Session)
+		e.At = h.now
+		h.is(failed(h.s.Erase(h.ctx, e)), sessions.ErrBusy)
+		e.At = h.now.Add(2 * lease)
+		h.same("done", must(h.s.Erase(h.ctx, e)), true)
+		h.is(h.s.Skip(h.ctx, m.Fence(), 3), sessions.ErrFenced)
+		h.ok(h.s.Check(h.ctx))
+	},
 	"an earlier session of a conversation goes while a turn of the present one runs, and is not resumed": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		h.finishSent(f, turn)
 		m := h.take(h.ann, "one", 2)

@@ -156,4 +156,8 @@ type CallReport struct {
 	Took       time.Duration
 	FirstToken time.Duration // 0: none came
 	Err        *llm.Error    // nil: it was answered
+
+	Began    time.Time               // zero: it is not known
+	Answered string                  // the model as the answer names it; "": it does not
+	Finish   transcript.FinishReason // of the answer; "": none came
 }

@@ -232,7 +232,7 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 	f := r.finishCall(b.step, c, said, status, err != nil)
 	f.setKind(err)
 	f.unpaid = f.unpaid || err == nil && res.Unpaid
-	f.events[0].Took = took
+	f.events[0].Began, f.events[0].Took = began, took
 	if err == nil && res.Done {
 		f.done = &res
 	}

@@ -96,6 +96,7 @@ type Event struct {
 	Result *tools.Result
 	Status string        // StepComplete and ToolResulted: ok, error, timeout, denied or cancelled; and see the types
 	Took   time.Duration // ToolResulted: how long
+	Began  time.Time     // ToolResulted: when it began; zero: it did not run
 	Wait   time.Duration // Retrying
 	Err    error         // Problem, Retrying, BudgetExceeded
 	Call   *CallReport   // ModelCalled

@@ -102,7 +102,8 @@ func (r *transcriber) requestTranscript(ctx context.Context, n note, data []byte
 	}
 	faultpoint.Hit("agent.hear.reserved")
 	r.tries++
-	a, began := &attempt{}, r.Now()
+	began := r.Now()
+	a := &attempt{began: began}
 	said, err := r.Transcription.Model.Transcribe(ctx, llm.Speech{ID: VoiceID(r.turn.ID, n.n, Heard), Name: n.Sound.Name, Data: data})
 	a.took = r.Now().Sub(began)
 	if err != nil {

@@ -21,6 +21,7 @@ type attempt struct {
 	response   *llm.Response // nil: it failed
 	words      string        // that were shown of it
 	err        *llm.Error
+	began      time.Time // zero: it is not known
 	took       time.Duration
 	firstToken time.Duration
 }
@@ -195,8 +196,8 @@ func (r *requester) asked(req llm.Request, upto int, tail []transcript.Message) 
 // stream makes the one HTTP request and hands the pieces on as they come. The
 // bytes it counts are what an answer that is cut off is billed by.
 func (r *requester) stream(ctx context.Context, req llm.Request) (a *attempt, received int) {
-	a = &attempt{}
 	began := r.Now()
+	a = &attempt{began: began}
 	var shown strings.Builder
 	defer func() { a.took, a.words = r.Now().Sub(began), shown.String() }()
 	ctx, alive, end := r.withGiveUp(ctx)
@@ -281,9 +282,16 @@ func (r *take) settle(ctx context.Context, a *attempt, ms ...transcript.Message)
 
 // report tells what an attempt was, after it was booked.
 func (r *take) report(a *attempt) {
-	r.emit(Event{Type: ModelCalled, Step: a.settlement.Entry.Call.Step, Err: asError(a.err), Call: &CallReport{
-		Entry: a.settlement.Entry, Took: a.took, FirstToken: a.firstToken, Err: a.err,
-	}})
+	call := a.callReport()
+	r.emit(Event{Type: ModelCalled, Step: a.settlement.Entry.Call.Step, Err: asError(a.err), Call: &call})
+}
+
+func (a *attempt) callReport() CallReport {
+	c := CallReport{Entry: a.settlement.Entry, Began: a.began, Took: a.took, FirstToken: a.firstToken, Err: a.err}
+	if a.response != nil {
+		c.Answered, c.Finish = a.response.Model, a.response.Finish
+	}
+	return c
 }
 
 // announce tells what an answer held. Text that is the end of the turn is left

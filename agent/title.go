@@ -105,7 +105,7 @@ func (l *Loop) AskTitle(ctx context.Context, t Turn, by Titling, j Reserver, wor
 		return Title{}, err
 	}
 	permit.Leave(a.err, true)
-	got := Title{Settlement: a.settlement, Report: CallReport{Entry: a.settlement.Entry, Took: a.took, FirstToken: a.firstToken, Err: a.err}}
+	got := Title{Settlement: a.settlement, Report: a.callReport()}
 	if a.response != nil && a.response.Finish != transcript.Refusal {
 		got.Text = r.Redact(a.response.Message.Text())
 	}

@@ -58,6 +58,41 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	return nil
 }
 
+// Outcome is how an attempt at a delivery ended.
+type Outcome string
+
+// How attempts end.
+const (
+	Delivered Outcome = "ok"        // the network has taken all of it
+	Repeated  Outcome = "ambiguous" // some of it may be there twice, or not at all
+	Rejected  Outcome = "rejected"  // the network does not take it, or not all of it
+	Dropped   Outcome = "dropped"   // the chat is closed to the bot
+	Overtaken Outcome = "overtaken" // another attempt is further with it
+	Postponed Outcome = "postponed" // another attempt follows
+)
+
+// outcome returns how the attempt ended, when run returned err.
+func (a *attempt) outcome(err error) Outcome {
+	switch {
+	case errors.Is(err, errDropped):
+		return Dropped
+	case errors.Is(err, errTaken):
+		return Overtaken
+	case err != nil:
+		return Postponed
+	}
+	how := Delivered
+	for _, p := range a.d.Parts {
+		switch {
+		case p.State == sessions.Failed && p.Problem != unneeded && p.Reason != sessions.Unconfirmed:
+			return Rejected
+		case p.Repeats > 0:
+			how = Repeated
+		}
+	}
+	return how
+}
+
 // conclude tells of the delivery's end, when err of run says that it came.
 func (a *attempt) conclude(ctx context.Context, err error) {
 	switch {

@@ -70,6 +70,9 @@ type Options struct {
 	// of its parts; not for what is dropped with others because its chat was
 	// closed. It must not block.
 	Delivered func(d sessions.Delivery)
+	// Attempted, if set, is called when an attempt at a delivery has ended, which began at a time.
+	// It must not block.
+	Attempted func(d sessions.Delivery, began time.Time, how Outcome)
 	// Grace is how long Run goes on sending what is queued after its context
 	// ended. Default 5s.
 	Grace time.Duration

@@ -112,7 +112,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			[]error{kind(channels.Unsent), kind(channels.Unsent), kind(channels.Unsent)},
 			[]string{"send a x", "send a x", "send a x", "send a x"},
 			[][2]time.Duration{within(time.Second), within(2 * time.Second), within(4 * time.Second)},
-			map[string]int{"retried network": 3, "sent ok": 1},
+			map[string]int{"retried network": 3, "sent ok": 1, "attempted ok": 1},
 			sessions.Sent,
 		},
 		{
@@ -120,18 +120,18 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			[]error{limited, briefly, kind(channels.RateLimit)},
 			[]string{"send a x", "send a x", "send a x", "send a x"},
 			[][2]time.Duration{{7 * time.Second, 7 * time.Second}, {300 * time.Millisecond, 300 * time.Millisecond}, {time.Second, time.Second}},
-			map[string]int{"retried rate_limited": 3, "sent ok": 1},
+			map[string]int{"retried rate_limited": 3, "sent ok": 1, "attempted ok": 1},
 			sessions.Sent,
 		},
-		{"what is refused fails", []error{kind(channels.Refused)}, []string{"send a x"}, nil, map[string]int{"sent rejected": 1}, sessions.Failed},
-		{"a chat that is gone drops it", []error{kind(channels.Gone)}, []string{"send a x"}, nil, map[string]int{"sent dropped": 1}, sessions.Failed},
-		{"a chat that moved gets it", []error{moved}, []string{"send a x", "send b x"}, nil, map[string]int{"sent ok": 1}, sessions.Sent},
+		{"what is refused fails", []error{kind(channels.Refused)}, []string{"send a x"}, nil, map[string]int{"sent rejected": 1, "attempted rejected": 1}, sessions.Failed},
+		{"a chat that is gone drops it", []error{kind(channels.Gone)}, []string{"send a x"}, nil, map[string]int{"sent dropped": 1, "attempted dropped": 1}, sessions.Failed},
+		{"a chat that moved gets it", []error{moved}, []string{"send a x", "send b x"}, nil, map[string]int{"sent ok": 1, "attempted ok": 1}, sessions.Sent},
 		{
 			"an unauthorised account keeps it",
 			[]error{kind(channels.Unauthorized)},
 			[]string{"send a x", "send a x"},
 			[][2]time.Duration{within(time.Minute)},
-			map[string]int{"sent ok": 1},
+			map[string]int{"sent ok": 1, "attempted ok": 1},
 			sessions.Sent,
 		},
 		{
@@ -139,7 +139,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			[]error{kind(channels.Ambiguous)},
 			[]string{"send a x", "send a x again"},
 			nil,
-			map[string]int{"sent ambiguous": 1},
+			map[string]int{"sent ambiguous": 1, "attempted ambiguous": 1},
 			sessions.Sent,
 		},
 		{
@@ -147,7 +147,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			[]error{errors.New("what")},
 			[]string{"send a x", "send a x again"},
 			nil,
-			map[string]int{"sent ambiguous": 1},
+			map[string]int{"sent ambiguous": 1, "attempted ambiguous": 1},
 			sessions.Sent,
 		},
 		{
@@ -155,7 +155,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			slices.Repeat([]error{kind(channels.Ambiguous)}, 9),
 			append([]string{"send a x"}, slices.Repeat([]string{"send a x again"}, 5)...),
 			nil,
-			map[string]int{"sent ambiguous": 1},
+			map[string]int{"sent ambiguous": 1, "attempted ambiguous": 1},
 			sessions.Failed,
 		},
 		{
@@ -163,7 +163,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			[]error{kind(channels.Ambiguous), kind(channels.Unsent), limited, kind(channels.Ambiguous)},
 			[]string{"send a x", "send a x again", "send a x again", "send a x again", "send a x again"},
 			[][2]time.Duration{within(2 * time.Second), {7 * time.Second, 7 * time.Second}},
-			map[string]int{"sent ambiguous": 1},
+			map[string]int{"sent ambiguous": 1, "attempted ambiguous": 1},
 			sessions.Sent,
 		},
 	} {

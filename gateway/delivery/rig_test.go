@@ -436,6 +436,12 @@ func (r *fixture) run(run func(*delivery.Delivery, context.Context) error, chang
 			r.mu.Unlock()
 			return ctx.Err()
 		},
+		Attempted: func(_ sessions.Delivery, began time.Time, how delivery.Outcome) {
+			if began.IsZero() {
+				r.t.Error("an attempt began at no time")
+			}
+			r.count("attempted", string(how))
+		},
 		Delivered: func(d sessions.Delivery) {
 			if d.File != nil {
 				r.count("delivered", d.File.Name)

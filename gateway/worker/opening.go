@@ -25,6 +25,9 @@ type opening struct {
 	read  uint64 // how far it was read: without the turn
 }
 
+// isOpen reports whether the turn is in the store.
+func (j *journal) isOpen() bool { return j.opening == nil || j.opening.opened }
+
 // unopenedError means that a turn was not opened, and never will be.
 type unopenedError struct {
 	known []sessions.InboxID // events that a turn or a command had before; nil: all of them

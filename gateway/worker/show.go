@@ -34,6 +34,7 @@ type progress struct {
 	cancel   context.CancelCauseFunc
 	steering *steering     // nil: nothing joins the turn
 	fresh    chan struct{} // there is text to show
+	watch    TurnWatcher   // nil: nobody sees the events
 
 	mu         sync.Mutex
 	step       int
@@ -70,6 +71,9 @@ func (s *progress) observe(e agent.Event) {
 // observeActivity takes events of the turn and of those below it, from several goroutines,
 // for the chat and for who listens elsewhere.
 func (s *progress) observeActivity(e agent.Event) {
+	if s.watch != nil {
+		s.watch.Observe(e)
+	}
 	if e.Depth == 0 {
 		s.mu.Lock()
 		s.seq = e.Seq

@@ -182,6 +182,9 @@ func (q *titleCall) finish(ctx context.Context, got agent.Title) error {
 	faultpoint.Hit("worker.title.settled")
 	if settled == nil {
 		q.w.Observer.ModelCalled(got.Report)
+		if q.w.Watcher != nil {
+			q.w.Watcher.Titled(q.t.ID, got.Report)
+		}
 		if err == nil {
 			err = q.change(ctx, func(t *conversations.Title) { t.Owed = nil })
 		}

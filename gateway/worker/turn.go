@@ -104,6 +104,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		<-attended
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
+	s.watch = a.watch(j, ag)
 	var took usageTally
 	out, err := loop.Run(ctx, turn, func(e agent.Event) {
 		took.observe(e)
@@ -112,6 +113,9 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	cancel(nil)
 	<-attended
 	if err != nil {
+		if s.watch != nil && j.isOpen() {
+			s.watch.End(out, out.Cost, err)
+		}
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
 	if j.reached != "" {
@@ -126,12 +130,34 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		w.Observer.BudgetDenied(scope, action)
 	}
 	cost := j.totalCost(out)
+	if s.watch != nil {
+		s.watch.End(out, cost, nil)
+	}
 	w.logTurn(t, a.m.Key, ag, out, took, cost)
 	w.Observer.TurnEnded(outcomes.Turn{
 		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
 		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
 	})
 	return a.adoptFinished(j)
+}
+
+// watch returns what sees the work on j's turn; nil: nobody does.
+func (a *actor) watch(j *journal, ag Agent) TurnWatcher {
+	if a.w.Watcher == nil {
+		return nil
+	}
+	w := Work{Turn: j.t, Agent: a.m.Key.Agent()}
+	if ag.Model != nil {
+		w.Provider, w.Model = ag.Model.Provider(), ag.Model.Name()
+	}
+	if j.opening != nil {
+		for _, it := range j.opening.q.items {
+			if it.e.Seq != j.t.Seq {
+				w.With = append(w.With, it.e.Seq)
+			}
+		}
+	}
+	return a.w.Watcher.Begin(w)
 }
 
 // systemMessage returns the system message of the turn; nil: the agent has none.

@@ -24,6 +24,7 @@ import (
 	"parley/agent"
 	"parley/broker"
 	"parley/channels"
+	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/conversations"
 	"parley/gateway/outcomes"
@@ -78,6 +79,34 @@ type Observer interface {
 	BudgetDenied(scope, action string)
 }
 
+// Watcher sees the work on turns. Its methods may be called concurrently, and must not block.
+type Watcher interface {
+	// Begin is called when this worker begins or goes on with a turn, and returns what sees that
+	// work; nil: nobody does.
+	Begin(w Work) TurnWatcher
+	// Titled is called after a call that looked for the title of the session of a turn.
+	Titled(turn string, r agent.CallReport)
+}
+
+// Work is what one worker does on a turn, until the turn is over or another goes on with it.
+type Work struct {
+	Turn sessions.Turn
+	// Agent is the name of the agent, Provider and Model are its model.
+	Agent, Provider, Model string
+	// With are further messages that the turn answers, by their places in the log. It may be
+	// incomplete.
+	With []uint64
+}
+
+// TurnWatcher sees the work on one turn.
+type TurnWatcher interface {
+	// Observe takes the events of the turn and of those below it. It may be called concurrently.
+	Observe(e agent.Event)
+	// End is called behind all events, with what [agent.Loop.Run] returned and what the whole turn
+	// has cost.
+	End(out agent.Outcome, cost costs.Amount, err error)
+}
+
 // Options is what a worker is made of.
 type Options struct {
 	Settings Settings // where Present is nil: they hold for ever; a field, so that nothing reads past Present
@@ -111,6 +140,7 @@ type Options struct {
 	// Handoff, if set, is called before a turn is opened, and returns what takes its answer; nil
 	// where this process does not send for the channel.
 	Handoff  func(channel string) Handoff
+	Watcher  Watcher // nil: nobody sees the work on turns
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time

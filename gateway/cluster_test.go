@@ -17,6 +17,7 @@ import (
 	"parley/gateway"
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
+	"parley/gateway/tracing/tracingtest"
 	"parley/sessionkeys"
 	"parley/sessions/redis"
 	"parley/sessions/redis/redistest"
@@ -31,11 +32,14 @@ type cluster struct {
 	nodes *brokertest.Nodes
 	redis *redistest.Server
 	env   *gatewaytest.Env
+	spans *tracingtest.Collector
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{nodes: brokertest.Cluster(t, 3), redis: redistest.Start(t, redistest.Options{})}
+	spans, url := collect(t)
+	c.spans = spans
 	c.env = gatewaytest.Open(t, gatewaytest.Options{
 		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
 			a := model.Reply(model.Say("you said " + p.LastText()))
@@ -45,6 +49,7 @@ func newCluster(t *testing.T) *cluster {
 		Change: func(cfg *settings.Config) {
 			cfg.Broker.URL, cfg.Broker.Replicas = c.nodes.URL(), 3
 			cfg.Store.Redis.URL = settings.NewSecret(c.redis.URL)
+			traced(url)(cfg)
 		},
 	})
 	return c
@@ -151,6 +156,7 @@ func TestSeveralProcessesAnswerAsOne(t *testing.T) {
 		c.env.Await("every answer", func(b telegram.Book) bool { return len(answersOf(b)) == asked })
 	}
 	round()
+	wantTraceOverProcesses(t, c.spans)
 	pages := func(rs ...*gatewaytest.Running) (ps []string) {
 		for _, r := range rs {
 			ps = append(ps, r.Scrape())

@@ -44,6 +44,7 @@ import (
 	"parley/gateway/prices"
 	"parley/gateway/redaction"
 	"parley/gateway/settings"
+	"parley/gateway/tracing"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/llm"
@@ -112,6 +113,7 @@ type Gateway struct {
 	prices        *prices.Table
 	circuits      *llm.Circuits
 	metrics       *ops.Metrics
+	traces        *tracing.Tracer // as opened; nil: there are none
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
@@ -219,6 +221,9 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
 	g.opened = opened
+	if g.traces, err = g.newTracer(stands.generation); err != nil {
+		return err
+	}
 	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
 	if err := g.openInquiries(ctx, opened); err != nil {
 		return err
@@ -239,14 +244,15 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	out := delivery.New(delivery.Options{
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
-		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store),
+		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store), Attempted: g.traceDeliveries(),
 	})
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: b, Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
+		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
 		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
 		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,
 		Handoff: func(channel string) worker.Handoff { return out.Handoff(channel) },
+		Watcher: g.traceTurns(),
 	})
 	if err != nil {
 		return err
@@ -257,7 +263,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	in := &intake.Intake{
 		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
-		Log: b, Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Log: g.tracedLog("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Refused: g.tellRefused(b),
 	}
 	g.intake = in

@@ -70,9 +70,12 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		return g.runAsLeader(ctx, kept.log, leaseRetention, g.retain)
 	})
 	part(watching, &watchers, "store", kept.maintain)
+	if g.traces != nil { // to the end, for what the others do last
+		part(watching, &watchers, "traces", g.traces.Run)
+	}
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, kept.log) })
 	if g.cfg.HasRole(settings.RoleGateway) {
-		f := newChannelRunners(g, kept.log, kept.store, out, vital.guard(in.Accept))
+		f := newChannelRunners(g, kept.log, kept.store, out, vital.guard(g.traceEvents(in.Accept)))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)

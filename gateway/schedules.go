@@ -21,7 +21,7 @@ func (g *Gateway) newScheduler() *schedule.Scheduler {
 		Jobs: g.allJobs, Resolve: func(ctx context.Context, j schedule.Job) (schedule.Job, bool, error) {
 			return g.present().errands.Resolve(ctx, j)
 		},
-		Log: g.opened.log, Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
+		Log: g.tracedLog("schedule"), Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
 	}
 }
 
@@ -37,7 +37,7 @@ func (e *edition) recordedJobs(ctx context.Context) (map[string]recording.Job, e
 
 // runJob queues a run of a job for now.
 func (g *Gateway) runJob(ctx context.Context, j schedule.Job) error {
-	return schedule.Publish(ctx, g.opened.log, j, j.MessageByHand(rand.Text(), g.o.Now())) //nolint:wrapcheck // it says of which job
+	return schedule.Publish(ctx, g.tracedLog("schedule"), j, j.MessageByHand(rand.Text(), g.o.Now())) //nolint:wrapcheck // it says of which job
 }
 
 // allJobs returns the jobs in force and those of people. With an error they are those of the

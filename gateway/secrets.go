@@ -29,6 +29,11 @@ func secretsOf(c settings.Config) (all []string) {
 	}
 	all = append(all, commandline.Secrets(c.Tools.Commands)...)
 	all = append(all, mcp.Secrets(c.MCP.Servers)...)
+	for _, header := range c.Tracing.Headers {
+		if _, key, ok := strings.Cut(header.Reveal(), " "); ok { // "Bearer …", "Basic …"
+			all = append(all, key)
+		}
+	}
 	for _, s := range c.MCP.Servers {
 		for _, file := range s.OAuth.Files() {
 			all = append(all, readSecretLines(file)...)

@@ -32,7 +32,7 @@ type Metrics struct {
 	received, ignored, deduplicated, deadLettered                       *prometheus.CounterVec
 	attached, sent, sendRetries, reconnects, turns                      *prometheus.CounterVec
 	requests, errors, retries, tokens, unpriced, overruns               *prometheus.CounterVec
-	jobRuns, fallbacks                                                  *prometheus.CounterVec
+	jobRuns, fallbacks, spans                                           *prometheus.CounterVec
 	circuits                                                            *prometheus.GaugeVec
 	toolCalls, overflows, compactions, goals, approvals, access, erased *prometheus.CounterVec
 	lost, ledgerErrors, tokensBefore, tokensAfter                       prometheus.Counter
@@ -102,6 +102,7 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.goals = counter("goals_completed_total", "Goals of conversations that were reached, as the agent (phrase) or a person (command) said.", "how")
 	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
 	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")
+	m.spans = counter("trace_spans_total", "Spans of traces, by what became of them: exported, or why they were dropped.", "outcome")
 	m.ledgerErrors = counter("ledger_write_errors_total", "Usage records not written at once.").WithLabelValues()
 	m.overflows = counter("label_overflows_total", "Values replaced by other.", "label")
 	info := gauge("build_info", "Always 1.", "version", "revision", "goversion")

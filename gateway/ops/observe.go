@@ -246,6 +246,9 @@ func (m *Metrics) CountJobRuns(outcome string, n int) {
 	m.jobRuns.WithLabelValues(outcome).Add(float64(n))
 }
 
+// CountSpans implements tracing.Observer.
+func (m *Metrics) CountSpans(outcome string, n int) { m.spans.WithLabelValues(outcome).Add(float64(n)) }
+
 // AccessChanged counts a change to who may talk to the bot that is not one of the configuration.
 func (m *Metrics) AccessChanged(change string) { m.access.WithLabelValues(change).Inc() }
 

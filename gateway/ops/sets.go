@@ -118,6 +118,9 @@ func (m *Metrics) startAtZero(s LabelSets) {
 	for _, outcome := range outcomes.JobSlots() {
 		m.jobRuns.WithLabelValues(outcome)
 	}
+	for _, outcome := range outcomes.Spans() {
+		m.spans.WithLabelValues(outcome)
+	}
 	m.approvals.WithLabelValues("approved")
 	m.approvals.WithLabelValues("denied")
 	for _, change := range []string{"asked", "allowed", "denied", "revoked"} {

@@ -55,7 +55,7 @@ var reloads = map[string]bool{
 	"titles": true, "goals": true, "approvals": true, "cron": true, "session": true,
 	"limits": true, "prices": true, "reload": true, "subagents": true, "subagents.max_concurrent": false,
 	"worker": false, "worker.turn_timeout": true, "worker.attempts": true, "worker.context_prep_timeout": true,
-	"broker": false, "store": false, "ops": false, "admin": false, "page": false, "webhooks": false,
+	"broker": false, "store": false, "ops": false, "tracing": false, "admin": false, "page": false, "webhooks": false,
 
 	"channels": false, "channels.*.*.access": true, "channels.*.*.agent": true, "channels.*.*.budget_per_day": true,
 	"channels.*.*.while_busy": true, "channels.*.*.debounce": true, "channels.*.*.debounce_max": true,

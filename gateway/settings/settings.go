@@ -24,6 +24,7 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/prices"
+	"parley/gateway/tracing"
 	"parley/gateway/webhooks"
 	"parley/llm"
 	"parley/subagents"
@@ -88,6 +89,7 @@ type Config struct {
 	Limits     policy.Limits    `yaml:"limits"`
 	Prices     prices.Config    `yaml:"prices"`
 	Ops        ops.Config       `yaml:"ops"`
+	Tracing    tracing.Config   `yaml:"tracing"`
 	Admin      AdminConfig      `yaml:"admin"`
 	Page       PageConfig       `yaml:"page"`
 	Webhooks   webhooks.Config  `yaml:"webhooks"`
@@ -137,6 +139,7 @@ func (c Config) Defaults() Config {
 	if c.Ops.Listen == "" {
 		c.Ops.Listen = ops.DefaultListen
 	}
+	c.Tracing = c.Tracing.Defaults()
 	c.Page = c.Page.filled()
 	c.Context = c.Context.Filled()
 	c.Goals, c.Approvals = c.Goals.Defaults(), c.Approvals.Defaults()

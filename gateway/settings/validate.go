@@ -46,6 +46,7 @@ func (c Config) Validate() error {
 	ps.Check("broker", log.Validate())
 	c.validateRoles(&ps)
 	ps.Check("ops", c.Ops.Validate())
+	ps.Check("tracing", c.Tracing.Validate())
 	c.validateListeners(&ps)
 	c.validatePage(&ps)
 	ps.Check("worker", c.Worker.Validate())

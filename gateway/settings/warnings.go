@@ -36,9 +36,13 @@ func (c Config) Warnings() (ws problems.List) {
 		}
 	}
 	c.warnPage(&ws)
+	ws.Check("tracing", c.Tracing.Warnings(isLoopbackHost).Err())
 	warnUpsideDown(&ws, limits)
 	return ws
 }
+
+// isLoopbackHost reports whether a host is this machine.
+func isLoopbackHost(host string) bool { return listeners.IsLoopback(net.JoinHostPort(host, "0")) }
 
 // warnUpsideDown names budgets that never end anything, because a wider one is smaller.
 func warnUpsideDown(ws *problems.List, l budgets.Limits) {

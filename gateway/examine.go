@@ -48,7 +48,13 @@ func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Findin
 	if len(g.cfg.ProgramTools()) > 0 && g.cfg.HasRole(settings.RoleWorker) {
 		o.Sandbox = g.trySandbox
 	}
-	var err error
+	tracer, err := g.newTracer("")
+	if err != nil {
+		return nil, err
+	}
+	if tracer != nil {
+		o.Traces = &doctor.Traces{Endpoint: tracer.Endpoint(), Examine: tracer.Examine}
+	}
 	if o.Models, err = g.modelsToExamine(e.NoModels); err != nil {
 		return nil, err
 	}

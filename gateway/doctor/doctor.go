@@ -40,6 +40,13 @@ type Options struct {
 	Log       func(ctx context.Context) (broker.Inspection, error) // nil: it is embedded
 	Redis     func(ctx context.Context) (redis.Inspection, error)  // nil: the store is SQLite
 	Sandbox   func(ctx context.Context) (Sandbox, error)           // nil: no programs run
+	Traces    *Traces                                              // nil: there are none
+}
+
+// Traces is where traces are sent.
+type Traces struct {
+	Endpoint string
+	Examine  func(ctx context.Context) error // returns why it does not take them
 }
 
 // Running is what a gateway that runs says of itself.
@@ -115,6 +122,7 @@ func Examine(ctx context.Context, o Options) []findings.Finding {
 		func(ctx context.Context) []findings.Finding { return o.examineLog(ctx) },
 		func(ctx context.Context) []findings.Finding { return o.examineStore(ctx, clocks) },
 		func(ctx context.Context) []findings.Finding { return o.examineSandbox(ctx, running) },
+		o.examineTraces,
 	}
 	for _, c := range o.Channels {
 		if e, ok := c.(channels.Examiner); ok {

@@ -57,7 +57,8 @@ func TestExamineFindsNothingWrong(t *testing.T) {
 	o.Sandbox = func(context.Context) (doctor.Sandbox, error) { return doctor.Sandbox{Level: "A", Usable: true}, nil }
 	o.Channels = []channels.Channel{new(pigeontest.Channel)} // which cannot be examined
 	o.Models = []doctor.Model{{Name: "p/m", Pinger: pong{llm.Pong{Listed: true, Clock: time.Now()}, nil}, Price: "list"}}
-	want := "state.folder gateway.running disk.space exposure.local log.embedded store.sqlite sandbox.full model.listed clock.right"
+	o.Traces = &doctor.Traces{Endpoint: "http://127.0.0.1:4318", Examine: func(context.Context) error { return nil }}
+	want := "state.folder gateway.running disk.space exposure.local log.embedded store.sqlite sandbox.full traces.taken model.listed clock.right"
 	if got := found(t, o, true); got != want {
 		t.Errorf("found %s\nwant  %s", got, want)
 	}
@@ -166,6 +167,9 @@ func TestExamineWhatIsWrong(t *testing.T) {
 				return &doctor.Running{Problems: []string{"a", "b"}}, nil
 			}
 		}, "gateway.problem*"},
+		"a server that takes no traces": {func(o *doctor.Options) {
+			o.Traces = &doctor.Traces{Endpoint: "http://127.0.0.1:4318", Examine: func(context.Context) error { return errors.New("401") }}
+		}, "traces.refused"},
 		"a gateway that does not answer": {func(o *doctor.Options) {
 			o.Running = func(context.Context) (*doctor.Running, error) { return nil, errors.New("stuck") }
 		}, "gateway.unreachable"},

@@ -77,6 +77,10 @@ var (
 	redisMemory = warning("redis.memory", "Redis has used most of the memory that maxmemory gives it. When it is full, no message is answered.",
 		"Raise maxmemory, or look with redis-cli --bigkeys what takes the room.")
 
+	tracesTaken   = fine("traces.taken", "The server of tracing.endpoint takes traces. It was sent a request that holds none.")
+	tracesRefused = warning("traces.refused", "The server of tracing.endpoint does not take traces. Messages are answered all the same; the traces are dropped and counted (parley_trace_spans_total).",
+		"Look whether the server runs and takes OTLP over HTTP, at tracing.endpoint with its port (4318, not 4317) and path, and at tracing.headers.")
+
 	modelAnswers = fine("model.listed", "The provider takes the key and has the model. It was asked for its list of models, which costs nothing; no model was called.")
 	modelSkipped = fine("model.skipped", "The provider was not asked, because --no-models says so.")
 	modelKey     = problem("model.key", "The provider refuses the key. Every call of the model fails.",
@@ -122,6 +126,7 @@ func Kinds() []findings.Kind {
 		logEmbedded, logServers, logNew, logGone, logUnusable, logFewer, logBehind, logOld,
 		storeSQLite,
 		redisServer, redisGone, redisUnfit, redisAOF, redisFsync, redisMute, redisEviction, redisMemory,
+		tracesTaken, tracesRefused,
 		modelAnswers, modelSkipped, modelKey, modelMissing, modelUnlisted, modelUnreachable, modelBusy, modelUnpriced, modelRefused, pricesOld,
 	}
 }

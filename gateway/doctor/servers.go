@@ -93,6 +93,16 @@ func (o Options) examineStore(ctx context.Context, c *clocks) []findings.Finding
 	return found
 }
 
+func (o Options) examineTraces(ctx context.Context) []findings.Finding {
+	if o.Traces == nil {
+		return nil
+	}
+	if err := o.Traces.Examine(ctx); err != nil {
+		return []findings.Finding{tracesRefused.At(o.Traces.Endpoint, "%v", err)}
+	}
+	return []findings.Finding{tracesTaken.At(o.Traces.Endpoint, "it took a request without spans")}
+}
+
 // examine asks the provider about a model, and says whether it has a price.
 func (m Model) examine(ctx context.Context, now func() time.Time, c *clocks) (found []findings.Finding) {
 	if m.Pinger == nil {

@@ -1,8 +1,10 @@
 package sessiontest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +47,57 @@ func (h *fixture) send(id string) {
 }
 
 var eraseCases = cases{
+	"what is added while somebody deletes is there whole, or gone whole, and no money is lost": func(h *fixture) {
+		const turns = 5
+		token, over := keyOf(h.t, "one").Token(), make(chan struct{})
+		erased := map[sessionkeys.SessionID]bool{}
+		var eraser sync.WaitGroup
+		eraser.Go(func() {
+			for last := false; !last; {
+				select {
+				case <-over:
+					last = true
+				default:
+				}
+				m, err := h.s.Mailbox(h.ctx, token)
+				if err != nil {
+					continue // it is not there yet
+				}
+				done, err := h.s.Erase(h.ctx, sessions.Erasure{Session: m.Session, At: h.now})
+				if err != nil && !errors.Is(err, sessions.ErrBusy) {
+					h.t.Error(err)
+				}
+				erased[m.Session] = erased[m.Session] || done
+			}
+		})
+		of := map[sessionkeys.SessionID]int{}
+		func() {
+			defer eraser.Wait()
+			defer close(over)
+			for seq := uint64(1); seq <= turns; seq++ {
+				m := h.take(h.ann, "one", seq)
+				o := opening(m.Fence(), seq)
+				o.Events = []sessions.InboxID{event(fmt.Sprint("e", seq))}
+				turn, _ := must2(h.s.Open(h.ctx, m.Fence(), o))
+				r := h.reserve(m.Fence(), charged(turn), call(turn.ID, 1, 1, 700))
+				h.ok(h.s.Settle(h.ctx, m.Fence(), cost(r, 5), answered(fmt.Sprint("a", seq), "secret")))
+				h.finishSent(m.Fence(), turn)
+				of[turn.Session] += 3
+			}
+		}()
+		var spent costs.Amount
+		for id, messages := range of {
+			if erased[id] {
+				messages = 0
+			}
+			h.same("messages", len(must(h.s.Messages(h.ctx, id))), messages)
+			spent += h.session(id).Subtree
+		}
+		total := must(h.s.Totals(h.ctx))
+		h.same("spent", spent, total[0].Amount)
+		h.same("calls", total[0].Calls, int64(turns))
+		h.ok(h.s.Check(h.ctx))
+	},
 	"a session that is not there": func(h *fixture) {
 		h.is(failed(h.s.Erase(h.ctx, h.erasure("none"))), sessions.ErrNotFound)
 	},

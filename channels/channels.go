@@ -78,10 +78,14 @@ type Streamer interface {
 
 // Pacer is a channel whose network takes only so much in a time.
 type Pacer interface {
-	// SendDelay returns how long it is until the network may be given another message for
-	// the place; 0: now. A Send, Edit or SendFile before that, and a Begin, Grow or
-	// Typing for which there is no room, makes no call and fails as RateLimit.
-	SendDelay(to sessionkeys.Address) time.Duration
+	// Book keeps room for the next Send, Edit or SendFile at the place, until its call is made
+	// or release is called, and returns 0; or returns how long it is until the network may be
+	// given another message for the place, and keeps nothing. Each place has one booking at a
+	// time. release may be called again, and after the call.
+	//
+	// A Send, Edit or SendFile for which there is no room, booked or free, and a Begin, Grow or
+	// Typing, makes no call and fails as RateLimit.
+	Book(to sessionkeys.Address) (wait time.Duration, release func())
 }
 
 // Finder can look up what became of a send whose answer was lost.

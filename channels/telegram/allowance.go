@@ -64,6 +64,7 @@ type rateLimiter struct {
 	// against the bot's own limit while it is under way, and a second from its end.
 	underWay int
 	ended    []time.Time
+	booked   int       // answers for which room is kept, which have not been called for
 	next     time.Time // when the next answer may go that finds the bot's own limit reached
 	chats    map[int64]*ledger
 	swept    time.Time
@@ -88,6 +89,38 @@ func (a *rateLimiter) delay(s callTarget, k class) time.Duration {
 	return a.delayAt(s, k, a.now())
 }
 
+// book keeps room for the next answer in a chat, until reserve takes it or release is called, and
+// returns 0; or returns how long it is until there is any.
+func (a *rateLimiter) book(s callTarget) (wait time.Duration, release func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	if wait := a.delayAt(s, final, now); wait > 0 {
+		return wait, func() {}
+	}
+	l, b := a.ledgerOf(s.chat, now), &booking{}
+	a.take(l)
+	l.booking = b
+	a.booked++
+	return 0, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if l.booking == b {
+			a.take(l)
+		}
+	}
+}
+
+// take ends the booking of a chat, and reports whether there was one. The caller holds mu.
+func (a *rateLimiter) take(l *ledger) bool {
+	if l.booking == nil {
+		return false
+	}
+	l.booking = nil
+	a.booked--
+	return true
+}
+
 // reserve books a call, or returns an *channels.Error of kind RateLimit that says how
 // long to wait. What was taken is given back by end.
 func (a *rateLimiter) reserve(method string, s callTarget, k class) (*entry, error) {
@@ -101,7 +134,9 @@ func (a *rateLimiter) reserve(method string, s callTarget, k class) (*entry, err
 	if k == preview {
 		l.topic(s.thread).askedAt = now
 	}
-	if wait := a.delayAt(s, k, now); wait > 0 {
+	if k == final && a.take(l) {
+		// there is room
+	} else if wait := a.delayAt(s, k, now); wait > 0 {
 		return nil, &channels.Error{Kind: channels.RateLimit, Op: method, RetryAfter: wait, Message: "telegram allows no more at the moment"}
 	}
 	a.underWay++
@@ -143,7 +178,7 @@ func (a *rateLimiter) delayAt(s callTarget, k class, now time.Time) time.Duratio
 	second := a.scale(time.Second)
 	a.ended = slices.DeleteFunc(a.ended, func(t time.Time) bool { return isExpired(t, now, second) })
 	wait := time.Duration(0)
-	if n := a.underWay + len(a.ended) - callsPerSecond[k]; n >= 0 {
+	if n := a.underWay + a.booked + len(a.ended) - callsPerSecond[k]; n >= 0 {
 		if wait = second; n < len(a.ended) {
 			wait = a.ended[n].Add(second).Sub(now)
 		}
@@ -220,7 +255,7 @@ func (a *rateLimiter) ledgerOf(id int64, now time.Time) *ledger {
 		a.swept = now
 		for other, l := range a.chats {
 			l.prune(now, minute)
-			if other != id && len(l.calls) == 0 && len(l.reactions) == 0 && len(l.topics) == 0 && isExpired(l.lastTyping, now, minute) {
+			if other != id && len(l.calls) == 0 && len(l.reactions) == 0 && len(l.topics) == 0 && l.booking == nil && isExpired(l.lastTyping, now, minute) {
 				delete(a.chats, other)
 			}
 		}

@@ -50,3 +50,49 @@ func TestRateLimiter_CallUnderWayCounts(t *testing.T) {
 	}
 	refused("when another has taken its place")
 }
+
+// Room that is booked for an answer is nobody else's, until the answer is called for or the booking
+// is given back.
+func TestRateLimiter_BookedRoomIsKept(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	a := newRateLimiter(&receive.Waits{Now: clock}, clock, 1)
+	booked := func(chat int64) (release func(), ok bool) {
+		wait, release := a.book(callTarget{chat: chat})
+		return release, wait == 0
+	}
+	var releases []func()
+	for chat := range callsPerSecond[final] {
+		release, ok := booked(int64(chat + 1))
+		if !ok {
+			t.Fatalf("%d bookings are all that is taken", chat)
+		}
+		releases = append(releases, release)
+	}
+	if _, ok := booked(100); ok {
+		t.Error("more is booked than Telegram takes")
+	}
+	if _, err := a.reserve("sendMessage", callTarget{chat: 100}, final); err == nil {
+		t.Error("the room that was booked was given to another")
+	}
+	if _, err := a.reserve("sendMessage", callTarget{chat: 1}, final); err != nil {
+		t.Errorf("the answer that had booked: %v", err)
+	}
+	releases[0]() // in vain
+	if _, ok := booked(100); ok {
+		t.Error("a booking that was used was given back as well")
+	}
+	releases[1]()
+	releases[1]()
+	if _, ok := booked(100); !ok {
+		t.Error("a booking that was given back is not free")
+	}
+	if _, ok := booked(101); ok {
+		t.Error("a booking was given back twice")
+	}
+	now = now.Add(time.Hour) // quiet chats are forgotten
+	if _, err := a.reserve("sendMessage", callTarget{chat: 3}, final); err != nil || a.booked != callsPerSecond[final]-2 {
+		t.Errorf("after an hour: %v, %d bookings", err, a.booked)
+	}
+}

@@ -12,7 +12,11 @@ type ledger struct {
 	reactions  []*entry
 	lastTyping time.Time
 	topics     map[int]*topic
+	booking    *booking // of the next answer; nil: none
 }
+
+// booking is room that is kept for an answer.
+type booking struct{ _ byte } // so that no two are at one address
 
 // entry is one call. It counts from its end, so that no two requests reach Telegram
 // closer to each other than they left here.

@@ -38,18 +38,17 @@ func (c *Channel) callPaced(method string, s callTarget, k class, call func() (j
 	return result, err
 }
 
-// SendDelay returns how long it is until Telegram may be given another message for the
-// chat.
-func (c *Channel) SendDelay(to sessionkeys.Address) time.Duration {
+// Book implements [channels.Pacer].
+func (c *Channel) Book(to sessionkeys.Address) (wait time.Duration, release func()) {
+	release = func() {}
 	chat, thread, err := parseAddress("", to)
 	if err != nil {
-		return 0 // which Send says
+		return 0, release // which Send says
 	}
 	s := callTarget{chat, thread}
-	wait := c.limiter.delay(s, final)
 	var e *channels.Error
 	if errors.As(c.Waits.Check("", "", s.id()), &e) {
-		wait = max(wait, e.RetryAfter)
+		return max(c.limiter.delay(s, final), e.RetryAfter), release
 	}
-	return wait
+	return c.limiter.book(s)
 }

@@ -157,7 +157,7 @@ func TestPace_NoCallFallsIntoAPenalty(t *testing.T) {
 		g.grow(n)
 		_ = ch.ShowTyping(t.Context(), g.to.To)
 	}
-	if wait := ch.SendDelay(g.to.To); wait != 33*time.Second {
+	if wait := sendDelay(ch, g.to.To); wait != 33*time.Second {
 		t.Errorf("the channel names a wait of %s, want 33s", wait)
 	}
 	if waited := g.finish(w, "the end"); waited != 33*time.Second {
@@ -229,7 +229,7 @@ func TestPace_WhatIsRefusedTakesNoRoom(t *testing.T) {
 	if _, err := ch.Send(t.Context(), to(forum.ID, "77", "hi")); err != nil {
 		t.Errorf("outside of a topic that is gone: %v", err)
 	}
-	if wait := ch.SendDelay(to(forum.ID, "", "").To); wait != time.Second {
+	if wait := sendDelay(ch, to(forum.ID, "", "").To); wait != time.Second {
 		t.Errorf("the next one waits %s, want 1s", wait)
 	}
 	if n := len(r.Sent()); n != 1 {

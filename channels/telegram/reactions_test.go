@@ -102,7 +102,7 @@ func TestReactionsTakeNoAllowanceOfAnswers(t *testing.T) {
 		t.Errorf("a preview behind reactions: %v", err)
 	}
 	r.Advance(2 * time.Second)
-	if wait := ch.SendDelay(m.Address); wait != 0 {
+	if wait := sendDelay(ch, m.Address); wait != 0 {
 		t.Errorf("an answer waits %s behind reactions", wait)
 	}
 	r.LimitNext(t, 30*time.Second)

@@ -23,6 +23,7 @@ type attempt struct {
 	// marked, so that it is sent, once, as if the mark had just been made.
 	takeUnsent func(id string) bool
 	at         destination
+	release    func() // gives back the room that was booked for what is sent next; nil: none was
 	started    time.Time
 }
 
@@ -244,6 +245,7 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 		looked = false
 		faultpoint.HitOn("delivery.marked", visibleText(a.d))
 		receipt, err := a.send(ctx, i, try)
+		a.releaseRoom()
 		if err == nil {
 			faultpoint.HitOn("delivery.accepted", visibleText(a.d)) // by the network; nothing here says so yet
 			return a.recordSent(ctx, i, receipt)

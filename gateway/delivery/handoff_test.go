@@ -233,6 +233,26 @@ func TestAnAnswerIsNotHandedOver(t *testing.T) {
 		}
 		settle(false, nil)
 	})
+	t.Run("when another that is not sent yet has the room that there is", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		room := &roomForOne{net: r.net, freed: make(chan struct{}, 8)}
+		p := r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{room} })
+		take := p.taken()
+		begin, settle := take(t.Context(), ending("b", "t2", "two").Replies[0], time.Now())
+		if begin == nil {
+			t.Fatal("not handed over")
+		}
+		if answers(r, take) {
+			t.Error("handed over: it would stand as being sent while it waits for room")
+		}
+		settle(false, nil)
+		<-room.freed
+		if begin, settle = take(t.Context(), ending("c", "t3", "three").Replies[0], time.Now()); begin == nil {
+			t.Fatal("not handed over, and there is room again")
+		}
+		settle(false, nil)
+	})
 	t.Run("of a turn that ran for very long", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

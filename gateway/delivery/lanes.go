@@ -196,6 +196,7 @@ func (l *lanes) newAttempt(d *sessions.Delivery) *attempt {
 // deliver makes one attempt in its lane.
 func (l *lanes) deliver(ctx context.Context, c *lane, a *attempt) {
 	err := a.run(ctx)
+	a.releaseRoom()
 	if l.Attempted != nil {
 		l.Attempted(*a.d, a.started, a.outcome(err))
 	}

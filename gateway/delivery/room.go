@@ -16,7 +16,7 @@ const longWait = 10 * time.Second
 // awaitPace waits until the network may be given part i, before anything says that it
 // is being sent.
 func (a *attempt) awaitPace(ctx context.Context, i int) error {
-	wait := a.paceWait()
+	wait := a.bookRoom()
 	if wait <= 0 {
 		return nil
 	}
@@ -26,12 +26,23 @@ func (a *attempt) awaitPace(ctx context.Context, i int) error {
 	return a.Wait(ctx, wait)
 }
 
-// paceWait returns how long it is until the network may be given a message.
-func (a *attempt) paceWait() time.Duration {
+// bookRoom keeps room for the message that is sent next, until the call is made or releaseRoom is
+// called, and returns 0; or returns how long it is until the network may be given one. So of all
+// that are ready at once only those stand as being sent that can leave.
+func (a *attempt) bookRoom() (wait time.Duration) {
+	a.releaseRoom()
 	if p, ok := a.ch.(channels.Pacer); ok {
-		return p.SendDelay(a.at.to)
+		wait, a.release = p.Book(a.at.to)
 	}
-	return 0
+	return wait
+}
+
+// releaseRoom gives back the room that was booked.
+func (a *attempt) releaseRoom() {
+	if a.release != nil {
+		a.release()
+	}
+	a.release = nil
 }
 
 // abandonPreview has part i go as a new message, if it would go into a preview after a

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +17,33 @@ type paced struct {
 	wait func() time.Duration
 }
 
-func (p paced) SendDelay(sessionkeys.Address) time.Duration { return p.wait() }
+func (p paced) Book(sessionkeys.Address) (time.Duration, func()) { return p.wait(), func() {} }
 
 func pacing(n *net, wait func() time.Duration) func(*delivery.Options) {
 	return func(o *delivery.Options) { o.Channels = []channels.Channel{paced{n, wait}} }
+}
+
+// roomForOne is a network that takes one message at a time, and tells when it takes another.
+type roomForOne struct {
+	*net
+	mu    sync.Mutex
+	taken bool
+	freed chan struct{}
+}
+
+func (r *roomForOne) Book(sessionkeys.Address) (time.Duration, func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken {
+		return time.Second, func() {}
+	}
+	r.taken = true
+	return 0, sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.taken = false
+		r.freed <- struct{}{}
+	})
 }
 
 // firstday T1. A process that is killed while a part waits for room leaves no doubt.

@@ -44,7 +44,7 @@ func (s serverQuestions) Ask(ctx context.Context, c tools.Call, q mcp.Question) 
 
 // TakeUp implements [mcp.People].
 func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool string) (mcp.Reply, error) {
-	q, err := s.g.inquiries.TakeUp(ctx, callKey(c, server, tool))
+	q, err := s.g.inquiries.TakeUp(ctx, callKey(c, server, tool), callName(c))
 	if errors.Is(err, inquiries.ErrNone) || err == nil && q.Call == nil {
 		return mcp.Reply{}, nil
 	}
@@ -62,6 +62,14 @@ func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool 
 	}
 	return r, nil
 }
+
+// Settle implements [mcp.People].
+func (s serverQuestions) Settle(ctx context.Context, c tools.Call, server, tool string, used bool) error {
+	return s.g.inquiries.Settle(ctx, callKey(c, server, tool), callName(c), used)
+}
+
+// callName names this call, and is the same when it is made by the next process.
+func callName(c tools.Call) string { return fmt.Sprintf("%s %d %s", c.Turn, c.Step, c.ID) }
 
 // callKey names a call, whenever it is made in its session.
 func callKey(c tools.Call, server, tool string) string {

@@ -94,9 +94,11 @@ func (d *Desk) AskForCall(ctx context.Context, question Question, p Person, c Ca
 	return err
 }
 
-// TakeUp returns the inquiry of a call that was made again. One that does not wait any more is
-// forgotten: its answer serves once. ErrNone: nothing is asked for that call.
-func (d *Desk) TakeUp(ctx context.Context, key string) (Inquiry, error) {
+// TakeUp returns the inquiry of a call that is made again, as by, which no other call is named. The
+// answer is by's until Settle: nobody else gets it, and by does again, after a process was killed. An
+// inquiry that has expired is forgotten. ErrNone: nothing is asked for that call, or another has
+// taken the answer up and may have used it.
+func (d *Desk) TakeUp(ctx context.Context, key, by string) (Inquiry, error) {
 	now := d.Now()
 	q, found, err := read(ctx, d.Store, callID(key), now)
 	switch {
@@ -104,16 +106,54 @@ func (d *Desk) TakeUp(ctx context.Context, key string) (Inquiry, error) {
 		return q, err
 	case !found:
 		return q, ErrNone
-	case q.State(now) == Waiting:
+	case q.State(now) == Waiting || q.TakenBy == by:
 		return q, nil
+	case q.State(now) == Expired:
+		return q, d.forget(ctx, q)
+	case q.TakenBy != "":
+		if err := d.forget(ctx, q); err != nil {
+			return q, err
+		}
+		return q, ErrNone
 	}
-	switch err := d.Store.DropRecord(ctx, recordID(q.ID), q.revision); {
-	case errors.Is(err, sessions.ErrChanged):
-		return q, ErrNone // somebody else has taken it up
-	case err != nil:
-		return q, fmt.Errorf("take up the answer to the inquiry %s: %w", q.ID, err)
+	q.TakenBy = by
+	if err := q.write(ctx, d.Store, now); errors.Is(err, sessions.ErrChanged) {
+		return q, ErrNone // somebody else takes it up
+	} else if err != nil {
+		return q, err
 	}
 	return q, nil
+}
+
+// Settle ends what TakeUp began. An answer that was used is forgotten. One that was not is there for
+// the next call, until its inquiry expires.
+func (d *Desk) Settle(ctx context.Context, key, by string, used bool) error {
+	now := d.Now()
+	q, found, err := read(ctx, d.Store, callID(key), now)
+	if err != nil || !found || q.TakenBy != by {
+		return err
+	}
+	if used || !now.Before(q.Expires) {
+		err = d.forget(ctx, q)
+	} else {
+		q.TakenBy = ""
+		err = q.write(ctx, d.Store, now)
+	}
+	if errors.Is(err, ErrNone) || errors.Is(err, sessions.ErrChanged) { // somebody else has taken it away
+		return nil
+	}
+	return err
+}
+
+// forget drops an inquiry. ErrNone: it has changed meanwhile.
+func (d *Desk) forget(ctx context.Context, q Inquiry) error {
+	switch err := d.Store.DropRecord(ctx, recordID(q.ID), q.revision); {
+	case errors.Is(err, sessions.ErrChanged):
+		return ErrNone
+	case err != nil:
+		return fmt.Errorf("forget the inquiry %s: %w", q.ID, err)
+	}
+	return nil
 }
 
 // ask asks whom find returns what is wanted, unless that was done already.
@@ -125,6 +165,7 @@ func (d *Desk) ask(ctx context.Context, wanted Inquiry, find func([]Person) (Per
 	switch {
 	case err != nil && !errors.Is(err, records.ErrUnreadable):
 		return q, err
+	case found && q.TakenBy != "": // a call has used the answer, or is about to
 	case found && !q.asks(wanted):
 		return q, fmt.Errorf("%w: the key %q is that of another question; take a new key for each", ErrInvalid, wanted.Key)
 	case found && q.State(now) != Waiting:

@@ -68,6 +68,7 @@ type Inquiry struct {
 	Answer     string    `json:"answer,omitempty"` // one of Choices, if there are any
 	AnsweredAt time.Time `json:"answered_at,omitzero"`
 	AnsweredIn string    `json:"answered_in,omitempty"` // the event that brought the answer
+	TakenBy    string    `json:"taken_by,omitempty"`    // the call that has taken the answer up, and may be using it
 
 	revision int64
 }

@@ -298,9 +298,16 @@ func TestDesk(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		by := "turn 1"
+		settle := func(used bool) {
+			t.Helper()
+			if err := o.desk.Settle(t.Context(), "call 1", by, used); err != nil {
+				t.Error(err)
+			}
+		}
 		takeUp := func(want string) {
 			t.Helper()
-			q, err := o.desk.TakeUp(t.Context(), "call 1")
+			q, err := o.desk.TakeUp(t.Context(), "call 1", by)
 			got := "nothing"
 			if !errors.Is(err, inquiries.ErrNone) {
 				got = fmt.Sprint(string(q.State(o.now)), " ", q.Answer, " ", string(q.Call.Memo))
@@ -334,9 +341,25 @@ func TestDesk(t *testing.T) {
 			t.Errorf("the agent that waits gets %+v, %v", m, err)
 		}
 		takeUp(`answered no {"a":1}`)
+		takeUp(`answered no {"a":1}`) // by the next process
+		settle(false)                 // its server was not there
+		by = "turn 2"
+		takeUp(`answered no {"a":1}`)
+		settle(true)
 		takeUp("nothing")
 		ask()
-		if n := len(o.outbox()); n != 2 {
+		contains(t, o.take(o.message(o.outbox()[1].Choices[1].Says)), "I have answered")
+		takeUp(`answered no {"a":1}`)
+		by = "turn 3" // nobody knows what became of the one before
+		takeUp("nothing")
+		ask()
+		contains(t, o.take(o.message(o.outbox()[2].Choices[1].Says)), "I have answered")
+		takeUp(`answered no {"a":1}`)
+		o.now = o.now.Add(time.Hour)
+		settle(false) // too late for another
+		takeUp("nothing")
+		ask()
+		if n := len(o.outbox()); n != 4 {
 			t.Errorf("another call asks again, in %d messages", n)
 		}
 		o.now = o.now.Add(time.Hour)

@@ -22,8 +22,11 @@ type People interface {
 	// durable when it returns nil. ErrNobody: there is nobody to ask.
 	Ask(ctx context.Context, c tools.Call, q Question) error
 	// TakeUp returns what became of a question about the same call: the same tool of the server, with
-	// the same arguments, in the same session. An answer is returned once.
+	// the same arguments, in the same session. An answer is c's from then on: no other call gets it.
 	TakeUp(ctx context.Context, c tools.Call, server, tool string) (Reply, error)
+	// Settle says what c made of an answer that it has taken up. One that was not used is returned to
+	// the next call, as long as it could have been given.
+	Settle(ctx context.Context, c tools.Call, server, tool string, used bool) error
 }
 
 // ErrNobody means that a question of a server is asked of nobody, or not in this way.
@@ -201,6 +204,22 @@ func (t *Tool) takeUp(ctx context.Context, c tools.Call) (*given, string, error)
 		return f.fill(r.Answer), "", nil
 	}
 	return nil, "", nil
+}
+
+// settle says what became of an answer that was taken up, which err tells of the call with it. An
+// answer is used unless the server surely did not get it, or may get it twice. It returns err, and
+// that the answer is kept if it is.
+func (t *Tool) settle(ctx context.Context, c tools.Call, err error) error {
+	_, said := answerIn(err)
+	used := err == nil || said || !errors.Is(err, tools.ErrUnpaid) && !t.mayRepeat()
+	if e := t.server.o.People.Settle(context.WithoutCancel(ctx), c, t.name, t.config.Name, used); e != nil {
+		t.server.o.Log.Warn("answer to an MCP server not settled, it will be asked for again", "server", t.name, "tool", t.config.Name, "error", e)
+		return err
+	}
+	if used {
+		return err
+	}
+	return fmt.Errorf("%w. What the person has answered is kept: make the same call again, with the same arguments", err)
 }
 
 // ask has a person asked what the server wants to know before it does the call.

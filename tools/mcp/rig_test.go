@@ -56,6 +56,8 @@ func (nobody) TakeUp(context.Context, tools.Call, string, string) (mcp.Reply, er
 	return mcp.Reply{}, nil
 }
 
+func (nobody) Settle(context.Context, tools.Call, string, string, bool) error { return nil }
+
 // open runs a host whose servers can ask nobody.
 func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *rig {
 	t.Helper()

@@ -92,6 +92,9 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{Content: waits, Unpaid: true}, tools.Unpaid(err)
 	}
 	res, err := t.server.call(ctx, t, c.Arguments, answer, t.mayRepeat() && c.Price == 0)
+	if answer != nil {
+		err = t.settle(ctx, c, err)
+	}
 	if said, ok := answerIn(err); ok {
 		return tools.Result{Content: frame(t.name, said.Message)}, refusal(t, said)
 	}

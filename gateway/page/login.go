@@ -4,13 +4,39 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
+
+	h "parley/gateway/hypertext"
 )
 
 // loginView is what the form to log in shows.
 type loginView struct {
-	Token     string
 	Passwords bool
 	Problem   string
+}
+
+func (v loginView) page() Page { return Page{Title: "Log in", Body: v.body} }
+
+func (v loginView) body(f Frame) h.Node {
+	return h.Group{
+		h.If(v.Problem != "", h.P(h.Class("notice bad"), h.Role("alert"), Line(v.Problem))),
+		f.Form(h.At("login"), "login",
+			h.H2(h.Text("With a code")),
+			h.P(h.Text("On the machine, "), h.Code(h.Text("parley page")), h.Text(" gives you one.")),
+			field("Code", h.Name("code"), h.Required(), h.MaxLength("40"), h.AutoComplete("one-time-code"), h.AutoCapitalize("characters"), h.SpellCheck("false")),
+			h.Button(h.Class("main"), h.Text("Log in")),
+		),
+		h.If(v.Passwords, f.Form(h.At("login"), "login",
+			h.H2(h.Text("With your password")),
+			field("Name", h.Name("name"), h.Required(), h.MaxLength("40"), h.AutoComplete("username"), h.AutoCapitalize("none"), h.SpellCheck("false")),
+			field("Password", h.Name("password"), h.Type("password"), h.Required(), h.MaxLength("400"), h.AutoComplete("current-password")),
+			h.Button(h.Class("main"), h.Text("Log in")),
+		)),
+	}
+}
+
+// field is an input with its name in front.
+func field(name string, attributes ...h.Node) h.Node {
+	return h.Label(h.Text(name+" "), h.Input(attributes...))
 }
 
 func (s *Server) loginForm(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +53,7 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request, status int, p
 		cookie = rand.Text()
 		s.setCookie(w, formCookie, cookie)
 	}
-	s.render(w, status, "login", frame{Page: Page{Title: "Log in", Body: loginView{s.formToken(cookie), len(s.o.Operators) > 0, problem}}})
+	render(w, status, loginView{len(s.o.Operators) > 0, problem}.page(), Frame{Token: s.formToken(cookie)})
 }
 
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,6 @@
 // Package page serves the operator page: HTML for a browser, without a build step and complete without
 // JavaScript, for those who have logged in. What it shows and does is given as views and deeds; package
-// admin has them.
+// admin has them. Package hypertext writes the HTML.
 //
 // Nobody sees anything who has not logged in, on loopback too: programs that agents start may reach
 // that. Each request is of this host, each form of this page and of the log-in that sends it.
@@ -12,29 +12,30 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
 	"time"
 
+	h "parley/gateway/hypertext"
 	"parley/gateway/listeners"
 )
 
-//go:embed static templates
+//go:embed static
 var files embed.FS
 
-// View makes a page for an operator: which template, and what that shows.
-type View func(r *http.Request, by string) (template string, p Page, err error)
+// View makes a page for an operator.
+type View func(r *http.Request, by string) (Page, error)
 
-// Page is what a template shows.
+// Page is what stands in the frame that all pages have.
 type Page struct {
 	Title   string
+	Heading h.Node // above the page; nil: the title
 	Here    string // the section of the navigation
 	Refresh bool   // a script may load it again and again
-	Body    any
+	// Body writes what the page shows; it is called once.
+	Body func(f Frame) h.Node
 }
 
 // Deed does what a form of an operator asks for, and returns what they read then, and the page they
@@ -48,7 +49,7 @@ type Options struct {
 	URL string
 	// Operators are the passwords of those who log in with one, by their names.
 	Operators map[string]string
-	// Pages are the views and the deeds with their templates.
+	// Pages are the views and the deeds.
 	Pages  Pages
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -56,10 +57,8 @@ type Options struct {
 
 // Pages is what a page consists of.
 type Pages struct {
-	Templates fs.FS            // each *.html a view; those of parts.html are part of all
-	Words     template.FuncMap // that templates call, beside those of this package
-	Views     map[string]View  // by patterns of [http.ServeMux], GET
-	Deeds     map[string]Deed  // POST
+	Views map[string]View // by patterns of [http.ServeMux], GET
+	Deeds map[string]Deed // POST
 }
 
 // Server is the operator page. Make one with New, run it once.
@@ -71,7 +70,6 @@ type Server struct {
 	secure bool   // they come by https
 	key    []byte // of the forms' tokens; new at every start
 	doors  *doors
-	views  map[string]*template.Template
 }
 
 // New binds the address, so that what is wrong is said before anything else starts; nothing is
@@ -80,10 +78,6 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, key: []byte(rand.Text()), doors: newDoors(o.Operators, o.Now)}
 	if o.Listen == "" {
 		return s, nil
-	}
-	var err error
-	if s.views, err = parseViews(o.Pages); err != nil {
-		return nil, err
 	}
 	if err := s.Listen(ctx, "operator page", "page.listen", o.Listen); err != nil {
 		return nil, err

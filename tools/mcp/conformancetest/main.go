@@ -96,7 +96,7 @@ func run(ctx context.Context) error {
 }
 
 // person is somebody who agrees to whatever a server asks, and takes the first of its choices.
-type person struct{ asked *mcp.Question }
+type person struct{ asked, answered *mcp.Question }
 
 var _ mcp.People = (*person)(nil)
 
@@ -111,10 +111,18 @@ func (p *person) Ask(_ context.Context, _ tools.Call, q mcp.Question) error {
 // TakeUp implements [mcp.People].
 func (p *person) TakeUp(context.Context, tools.Call, string, string) (mcp.Reply, error) {
 	q := p.asked
-	if p.asked = nil; q == nil {
+	if p.asked, p.answered = nil, q; q == nil {
 		return mcp.Reply{}, nil
 	}
 	return mcp.Reply{State: mcp.Given, Answer: append(q.Choices, "x")[0], Memo: q.Memo}, nil
+}
+
+// Settle implements [mcp.People].
+func (p *person) Settle(_ context.Context, _ tools.Call, _, _ string, used bool) error {
+	if !used {
+		p.asked = p.answered
+	}
+	return nil
 }
 
 // wantedCall is a call that the suite asks for.

@@ -3,6 +3,7 @@ package try
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ type conversation struct {
 	texts    map[string]string         // of each message, by its chat and id
 	codes    codes                     // of what the bot has asked for
 	view     display
+
+	unsettled []shownMessage // that may still change, with Options.settled
 }
 
 // converse is the conversation over the lines of in and over what watch gives, of
@@ -171,11 +174,29 @@ func (c *conversation) showMessage(m shownMessage) {
 	}
 	c.texts[key] = m.text
 	c.codes.note(m.text)
-	c.view.show(m)
+	if !c.o.settled {
+		c.view.show(m)
+		return
+	}
+	m.edited = false
+	if i := slices.IndexFunc(c.unsettled, func(u shownMessage) bool { return u.chat == m.chat && u.id == m.id }); i >= 0 {
+		c.unsettled[i] = m
+	} else {
+		c.unsettled = append(c.unsettled, m)
+	}
+}
+
+// settle shows the messages that are complete.
+func (c *conversation) settle() {
+	for _, m := range c.unsettled {
+		c.view.show(m)
+	}
+	c.unsettled = nil
 }
 
 // showAnswer notes that an answer is complete, and says what it cost.
 func (c *conversation) showAnswer(a gateway.Answer) {
+	c.settle()
 	if a.File != "" { // the answer is still to come
 		c.view.printLine("   [file] " + a.File)
 		return

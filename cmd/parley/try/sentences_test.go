@@ -43,7 +43,7 @@ func (s *script) Read(p []byte) (int, error) {
 func (s *script) run(t *testing.T) string {
 	t.Helper()
 	s.glass.changed = make(chan struct{})
-	if err := try.Run(t.Context(), try.Options{In: s, Out: &s.glass, Getenv: func(string) string { return "" }}); err != nil {
+	if err := try.Run(t.Context(), try.Settled(try.Options{In: s, Out: &s.glass, Getenv: func(string) string { return "" }})); err != nil {
 		t.Fatal(err)
 	}
 	return s.glass.all

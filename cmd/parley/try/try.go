@@ -43,6 +43,10 @@ type Options struct {
 	SignalCLI func(world string) []string
 	// PDFExtractor is as that of the gateway's options.
 	PDFExtractor []string
+
+	// settled shows each message once, as it is when its answer is complete: a test that
+	// compares what is seen does not depend on how much of it was shown before.
+	settled bool
 }
 
 // answerWithin is how long a line from a script waits for its answer.

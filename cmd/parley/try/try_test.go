@@ -257,10 +257,10 @@ func TestAVoiceNoteIsAnswered(t *testing.T) {
 func TestASlackChannelStaysInItsThread(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	err := try.Run(t.Context(), try.Options{
+	err := try.Run(t.Context(), try.Settled(try.Options{
 		Channel: "slack", Out: &out, Getenv: func(string) string { return "" },
 		In: strings.NewReader(":group\nanybody there?\n@parley_bot what is 5*5\nwhat is 6*6\n:as ben\nand what is 7*7\n:group\nanybody there?\n@parley_bot what is 8*8\n"),
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

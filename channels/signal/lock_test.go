@@ -64,7 +64,7 @@ func TestADaemonThatCannotBeEndedIsGivenUpForAWhile(t *testing.T) {
 	r.start(t, r.options(), []func(*signal.Options){logged(&log), func(o *signal.Options) { o.StopWithin = 10 * time.Millisecond }})
 	log.await(t, "a signal-cli that an earlier parley started still runs and does not end")
 	noError(t, lock.Close())
-	r.runs(t)
+	r.runs(t, 0)
 }
 
 // F9. signal-cli would confirm to the service what it cannot write down.

@@ -159,17 +159,29 @@ func (r *fixture) options() signal.Options {
 
 func (r *fixture) open(t testing.TB, change ...func(*signal.Options)) *signal.Channel {
 	t.Helper()
+	r.stop()
+	before := r.lastProcess()
 	ch := r.start(t, r.options(), change)
-	r.runs(t)
+	r.runs(t, before)
 	return ch
 }
 
-// runs waits until a signal-cli lives and has been asked whether it does.
-func (r *fixture) runs(t testing.TB) {
+// lastProcess is the number of the signal-cli that was started last.
+func (r *fixture) lastProcess() (n int) {
+	for _, d := range r.Books().Daemons {
+		n = max(n, d.Process)
+	}
+	return n
+}
+
+// runs waits until a signal-cli lives that was started after the one with the number before,
+// and has been asked whether it does. The simulator hears a moment later than parley that
+// one has ended.
+func (r *fixture) runs(t testing.TB, before int) {
 	t.Helper()
 	r.await(t, "signal-cli runs", func(b sim.Book) bool {
 		return slices.ContainsFunc(b.Daemons, func(d sim.DaemonEntry) bool {
-			return d.Ended.IsZero() && slices.ContainsFunc(b.Calls, func(c sim.CallEntry) bool {
+			return d.Process > before && d.Ended.IsZero() && slices.ContainsFunc(b.Calls, func(c sim.CallEntry) bool {
 				return c.Process == d.Process && c.Method == "version" && c.Code == 0 && c.Fault == ""
 			})
 		})

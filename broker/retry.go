@@ -81,8 +81,12 @@ func isTransient(err error) bool {
 		return true
 	}
 	api, ok := errors.AsType[*jetstream.APIError](err)
-	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled || isPeerOffline(api))
+	return ok && (api.Code == 503 || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled || api.ErrorCode == errCodeInProcess || isPeerOffline(api))
 }
+
+// errCodeInProcess means that the leader of a stream has a message of the same id on its
+// way to the other servers: an earlier attempt of ours, whose place it tells in a moment.
+const errCodeInProcess jetstream.ErrorCode = 10158
 
 // errCodeStore means that a server could not make the store of a stream. A cluster says
 // so, too, while one of its servers still removes an earlier stream of the name.

@@ -78,6 +78,35 @@ func testFacts(t *testing.T, open opener) {
 	}
 }
 
+// Who does not know whether a fact was stored appends it again, perhaps while the first
+// attempt is still on its way.
+func testFactsRepeated(t *testing.T, open opener) {
+	b := open(t)
+	const writers, each = 8, 20
+	places := make([][]uint64, writers)
+	for i := range each {
+		var wg sync.WaitGroup
+		for n := range writers {
+			wg.Go(func() {
+				seq, err := b.AppendFact(t.Context(), fmt.Sprint("again ", i), []byte("x"))
+				if err != nil {
+					t.Error(err)
+				}
+				places[n] = append(places[n], seq)
+			})
+		}
+		wg.Wait()
+	}
+	for n := range writers {
+		if d := cmp.Diff(places[0], places[n]); d != "" {
+			t.Errorf("writer %d was told other places: %s", n, d)
+		}
+	}
+	if got := len(factsAfter(t, b, 0)); got != each {
+		t.Errorf("%d facts, want %d", got, each)
+	}
+}
+
 // Whoever reads after an append was confirmed finds it, whichever server is
 // asked, and each writer's facts in its order.
 func testFactsConfirmed(t *testing.T, open opener) {

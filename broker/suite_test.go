@@ -184,6 +184,7 @@ func cases() []suiteCase {
 		{"a message of somebody else reaches no handler and becomes a dead letter", false, testForeign},
 		{"facts are kept once, byte for byte and in order", true, testFacts},
 		{"a fact that was confirmed is found by whoever reads after", true, testFactsConfirmed},
+		{"a fact that several append at a time is one", true, testFactsRepeated},
 		{"facts are forgotten when they are old and applied", false, testFactsPruned},
 		{"a lease is held by one, and free at once when that one ends", true, testHold},
 		{"a lease without a name or a sound time is refused", false, testHoldRefused},

@@ -134,7 +134,7 @@ func (b *bench) build(ctx context.Context, name, pkg, overlay string) (string, e
 	b.builders <- struct{}{}
 	defer func() { <-b.builders }()
 	path := filepath.Join(b.dir, name+".test")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", path, pkg) //nolint:gosec // a package of this module
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", path, pkg) //nolint:gosec // a package of this module
 	cmd.Dir, cmd.Env = root, environment(overlay)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -145,14 +145,15 @@ func (b *bench) build(ctx context.Context, name, pkg, overlay string) (string, e
 	return path, nil
 }
 
-// environment is that of make test. A test that builds a binary of its own
-// builds it with the overlay too.
+// environment is that of make test, and what is compiled is compiled as the released
+// program is, so that it is there already where it was not patched. A test that builds a
+// binary of its own builds it with the overlay too.
 func environment(overlay string) []string {
-	env := append(os.Environ(), "PARLEY_LONG=")
+	flags := "-trimpath"
 	if overlay != "" {
-		env = append(env, "GOFLAGS=-overlay="+overlay)
+		flags += " -overlay=" + overlay
 	}
-	return env
+	return append(os.Environ(), "PARLEY_LONG=", "CGO_ENABLED=0", "GOFLAGS="+flags)
 }
 
 // result is what a run of a test said.

@@ -51,8 +51,7 @@ func TestRateLimiter_CallUnderWayCounts(t *testing.T) {
 	refused("when another has taken its place")
 }
 
-// Room that is booked for an answer is nobody else's, until the answer is called for or the booking
-// is given back.
+// An answer that booked room is sent, or gives the room back; until then no other message takes it.
 func TestRateLimiter_BookedRoomIsKept(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

@@ -21,7 +21,7 @@ func (o *operator) confirm(ctx context.Context, question string) error {
 		return fmt.Errorf("ask whether to go on: %w", err)
 	}
 	answer := make(chan string, 1)
-	go func() { // it ends with the process, if nobody answers
+	go func() { // a read of standard input cannot be cancelled: without an answer it ends with the process
 		line, _ := bufio.NewReader(o.in).ReadString('\n') // what cannot be read is no yes
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()

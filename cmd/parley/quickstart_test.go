@@ -15,10 +15,10 @@ import (
 	"parley/simulators/telegram"
 )
 
-// phone is somebody's telephone or computer in a network.
+// phone is the telephone of a person who writes to the bot over a simulated network.
 type phone struct {
-	api   string // what the configuration is told besides, of where the network is
-	env   []string
+	api   string   // lines of the account's configuration that say where the network's server is
+	env   []string // with the secrets of the account
 	write func(text string) error
 	// await waits until the bot has said what find finds, and returns its group.
 	await func(ctx context.Context, find *regexp.Regexp) (string, error)

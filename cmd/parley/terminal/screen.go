@@ -134,8 +134,8 @@ func (s *Screen) Rewrite(n int, rows string) bool {
 	return true
 }
 
-// print prints rows. When it fails the terminal is gone, which who reads from it is told.
-// The caller holds the lock.
+// print writes rows to the terminal. It reports no error: when the terminal is gone, the next
+// read from it fails too, and that is reported. The caller holds the lock.
 func (s *Screen) print(rows string) {
 	s.fit()
 	_, _ = io.WriteString(s.editor, rows)

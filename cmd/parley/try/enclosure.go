@@ -17,7 +17,7 @@ import (
 	"parley/simulators/model"
 )
 
-// enclosure is a file that somebody sends with a message.
+// enclosure is a picture or a voice note that a person sends with a message.
 type enclosure struct {
 	voice bool // a voice note; otherwise a picture
 	name  string

@@ -40,53 +40,97 @@ when no gateway runs there.`,
 }
 
 func printStatus(w io.Writer, st admin.Status) error {
-	var b bytes.Buffer
-	line := func(format string, a ...any) { _, _ = fmt.Fprintf(&b, format+"\n", a...) }
-	line("parley %s, process %d, on %s", sanitize(st.Version), st.PID, sanitize(st.StateDir))
-	line("running since  %s (%s)", formatTime(st.Since), formatDuration(st.Now.Sub(st.Since)))
-	line("ready          %s", readiness(st))
+	var p statusPage
+	p.addProcess(st)
+	for _, c := range st.Channels {
+		p.line("channel", "%s: %s", c.Name, channelState(st, c))
+	}
+	p.addWork(st)
+	for _, m := range st.Recent.Models {
+		last := ""
+		if m.Failed > 0 {
+			last = fmt.Sprintf(" (%.0f %%), the last with %s %s", 100*float64(m.Failed)/float64(m.Calls), sanitize(m.LastError), formatAgo(st.Now, m.LastErrorAt))
+		}
+		p.line("model", "%s/%s: %s in the last %d minutes, %d failed%s", sanitize(m.Provider), sanitize(m.Model), plural(m.Calls, "call"), st.Recent.Minutes, m.Failed, last)
+	}
+	p.line("answers", "%d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
+	dead := "none"
+	if st.DeadLetters > 0 {
+		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, formatTime(st.DeadSince))
+	}
+	p.line("dead letters", "%s", dead)
+	spent, held, ofBudgets := st.Spend.Format()
+	if st.Spend.Held > 0 {
+		spent += fmt.Sprintf(", and %s held", held)
+	}
+	p.line("spent today", "%s (%s UTC)", spent, st.Spend.Day)
+	for i, l := range st.Spend.Budgets {
+		p.line("budget", "%s of %s (%s)", ofBudgets[i], l.Limit, l.Name)
+	}
+	p.addRoom(st)
+	_, err := w.Write(p.Bytes())
+	return err //nolint:wrapcheck // the caller says what failed
+}
+
+// statusPage is what parley status prints: a name and a text in each line.
+type statusPage struct{ bytes.Buffer }
+
+func (p *statusPage) line(name, format string, a ...any) {
+	_, _ = fmt.Fprintf(p, "%-14s "+format+"\n", append([]any{name}, a...)...)
+}
+
+// addProcess adds what runs, and with which configuration and servers.
+func (p *statusPage) addProcess(st admin.Status) {
+	_, _ = fmt.Fprintf(p, "parley %s, process %d, on %s\n", sanitize(st.Version), st.PID, sanitize(st.StateDir))
+	p.line("running since", "%s (%s)", formatTime(st.Since), formatDuration(st.Now.Sub(st.Since)))
+	p.line("ready", "%s", readiness(st))
 	configuration := "as of " + formatTime(st.Reload.Since)
 	if st.Reload.Problem != "" {
 		configuration += ", not reloaded " + formatAgo(st.Now, st.Reload.At)
 	}
-	line("configuration  %s", configuration)
+	p.line("configuration", "%s", configuration)
 	for _, path := range st.Reload.NeedRestart {
-		line("needs restart  %s", sanitize(path))
+		p.line("needs restart", "%s", sanitize(path))
 	}
 	if b := st.Sandbox; b != nil {
-		line("sandbox        %s", sandboxState(*b))
+		p.line("sandbox", "%s", sandboxState(*b))
 	}
 	for _, s := range st.MCP {
-		line("MCP server     %s", serverInBrief(st, s))
+		p.line("MCP server", "%s", serverInBrief(st, s))
 	}
-	for _, c := range st.Channels {
-		state := "not connected"
-		switch {
-		case c.Up:
-			state = "up"
-		case c.Elsewhere:
-			state = "another process has it"
-		}
-		note := ""
-		if c.Note != "" {
-			note = " (" + sanitize(c.Note) + ")"
-		}
-		if !c.Changed.IsZero() && !c.Elsewhere {
-			state += " for " + formatDuration(st.Now.Sub(c.Changed))
-		}
-		line("channel        %s: %s, last event %s%s", c.Name, state, formatAgo(st.Now, c.LastEvent), note)
+}
+
+// channelState says whether a bot account hears people.
+func channelState(st admin.Status, c admin.ChannelStatus) string {
+	state := "not connected"
+	switch {
+	case c.Up:
+		state = "up"
+	case c.Elsewhere:
+		state = "another process has it"
 	}
-	work := plural(st.Work.Running, "turn") + " running"
-	work += ", " + plural(st.Work.Waiting, "conversation") + " waiting"
+	if !c.Changed.IsZero() && !c.Elsewhere {
+		state += " for " + formatDuration(st.Now.Sub(c.Changed))
+	}
+	state += ", last event " + formatAgo(st.Now, c.LastEvent)
+	if c.Note != "" {
+		state += " (" + sanitize(c.Note) + ")"
+	}
+	return state
+}
+
+// addWork adds the turns, and what waits for a person or for its time.
+func (p *statusPage) addWork(st admin.Status) {
+	work := plural(st.Work.Running, "turn") + " running, " + plural(st.Work.Waiting, "conversation") + " waiting"
 	if st.Work.Waiting > 0 {
 		work += ", the first for " + formatDuration(st.Now.Sub(st.Work.WaitsSince))
 	}
-	line("work           %s", work)
+	p.line("work", "%s", work)
 	if st.Work.Asked > 0 {
-		line("permissions    %s for somebody's permission: parley approvals ls", plural(st.Work.Asked, "call")+" waiting")
+		p.line("permissions", "%s for somebody's permission: parley approvals ls", plural(st.Work.Asked, "call")+" waiting")
 	}
 	if st.Pairing > 0 {
-		line("pairing        %s: parley pair ls", plural(st.Pairing, "code")+" waiting")
+		p.line("pairing", "%s: parley pair ls", plural(st.Pairing, "code")+" waiting")
 	}
 	if c := st.Schedules; c.Jobs > 0 {
 		text := plural(c.Jobs, "job")
@@ -99,47 +143,28 @@ func printStatus(w io.Writer, st admin.Status) error {
 		if c.Failing > 0 {
 			text += fmt.Sprintf(", %d failing: parley cron ls", c.Failing)
 		}
-		line("schedules      %s", text)
+		p.line("schedules", "%s", text)
 	}
-	line("turns          %s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
-	for _, m := range st.Recent.Models {
-		last := ""
-		if m.Failed > 0 {
-			last = fmt.Sprintf(" (%.0f %%), the last with %s %s", 100*float64(m.Failed)/float64(m.Calls), sanitize(m.LastError), formatAgo(st.Now, m.LastErrorAt))
-		}
-		line("model          %s/%s: %s in the last %d minutes, %d failed%s", sanitize(m.Provider), sanitize(m.Model), plural(m.Calls, "call"), st.Recent.Minutes, m.Failed, last)
-	}
-	line("answers        %d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
-	dead := "none"
-	if st.DeadLetters > 0 {
-		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, formatTime(st.DeadSince))
-	}
-	line("dead letters   %s", dead)
-	spent, held, ofBudgets := st.Spend.Format()
-	if st.Spend.Held > 0 {
-		spent += fmt.Sprintf(", and %s held", held)
-	}
-	line("spent today    %s (%s UTC)", spent, st.Spend.Day)
-	for i, l := range st.Spend.Budgets {
-		line("budget         %s of %s (%s)", ofBudgets[i], l.Limit, l.Name)
-	}
+	p.line("turns", "%s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
+}
+
+// addRoom adds how large what is stored is, how long it is kept, and how old the prices are.
+func (p *statusPage) addRoom(st admin.Status) {
 	limit := ""
 	if st.Log.MaxBytes > 0 {
 		limit = " of " + formatSize(uint64(st.Log.MaxBytes))
 	}
-	line("message log    %s%s, %s", formatSize(st.Log.Bytes), limit, plural(st.Log.Messages, "message"))
-	line("database       %s", formatSize(uint64(st.StoreBytes)))
+	p.line("message log", "%s%s, %s", formatSize(st.Log.Bytes), limit, plural(st.Log.Messages, "message"))
+	p.line("database", "%s", formatSize(uint64(st.StoreBytes)))
 	if r := st.Retention; r != nil {
-		line("retention      sessions for %s, %d deleted since the start", formatDuration(time.Duration(r.Seconds)*time.Second), r.Deleted)
+		p.line("retention", "sessions for %s, %d deleted since the start", formatDuration(time.Duration(r.Seconds)*time.Second), r.Deleted)
 	}
 	if st.Disk.Bytes > 0 {
-		line("disk           %s of %s free", formatSize(uint64(max(st.Disk.FreeBytes, 0))), formatSize(uint64(st.Disk.Bytes)))
+		p.line("disk", "%s of %s free", formatSize(uint64(max(st.Disk.FreeBytes, 0))), formatSize(uint64(st.Disk.Bytes)))
 	}
 	if !st.PricesOf.IsZero() {
-		line("prices         the newest of %s", st.PricesOf.UTC().Format(time.DateOnly))
+		p.line("prices", "the newest of %s", st.PricesOf.UTC().Format(time.DateOnly))
 	}
-	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func readiness(st admin.Status) string {

@@ -31,18 +31,9 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	w, now := a.w, a.settings
 	stands := channels.Idle
 	defer func() { a.showOutcome(t, stands) }()
-	ag, ok := a.chosenAgent(a.ctx)
-	if !ok && !stop {
-		return false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
-	}
-	plan := a.inPlanMode(a.ctx, t.Session)
-	looks, err := a.onlyLooks(j, stop)
+	ag, plan, looks, err := a.turnAgent(j, stop)
 	if err != nil {
 		return false, err
-	}
-	j.looks = looks
-	if plan || looks {
-		ag.Tools = ag.Tools.Plan()
 	}
 	workspace, err := w.Workspace(t.Session)
 	if err != nil {
@@ -126,19 +117,42 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		s.end()
 	}
 	a.stopRequested = errors.Is(out.Err, agent.ErrStopped) || out.Finish == transcript.Canceled && out.Silent
-	if scope, action, ok := budgets.Denied(out); ok {
-		w.Observer.BudgetDenied(scope, action)
-	}
 	cost := j.totalCost(out)
 	if s.watch != nil {
 		s.watch.End(out, cost, nil)
 	}
-	w.logTurn(t, a.m.Key, ag, out, took, cost)
-	w.Observer.TurnEnded(outcomes.Turn{
-		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
-		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: w.Now().Sub(t.OpenedAt), Cost: cost,
-	})
+	a.reportOutcome(t, ag, out, took, cost)
 	return a.adoptFinished(j)
+}
+
+// turnAgent returns the agent of j's turn, and whether it may only plan, and only look: then it
+// has the tools for that alone.
+func (a *actor) turnAgent(j *journal, stop bool) (ag Agent, plan, looks bool, err error) {
+	ag, ok := a.chosenAgent(a.ctx)
+	if !ok && !stop {
+		return ag, false, false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
+	}
+	plan = a.inPlanMode(a.ctx, j.t.Session)
+	if looks, err = a.onlyLooks(j, stop); err != nil {
+		return ag, plan, looks, err
+	}
+	j.looks = looks
+	if plan || looks {
+		ag.Tools = ag.Tools.Plan()
+	}
+	return ag, plan, looks, nil
+}
+
+// reportOutcome tells the log and the metrics how t ended, and what it cost.
+func (a *actor) reportOutcome(t sessions.Turn, ag Agent, out agent.Outcome, took usageTally, cost costs.Amount) {
+	if scope, action, ok := budgets.Denied(out); ok {
+		a.w.Observer.BudgetDenied(scope, action)
+	}
+	a.w.logTurn(t, a.m.Key, ag, out, took, cost)
+	a.w.Observer.TurnEnded(outcomes.Turn{
+		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: out.Finish,
+		TimedOut: errors.Is(out.Err, agent.ErrTurnTimeout), Took: a.w.Now().Sub(t.OpenedAt), Cost: cost,
+	})
 }
 
 // watch returns what sees the work on j's turn; nil: nobody does.

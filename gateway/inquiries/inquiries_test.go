@@ -362,6 +362,10 @@ func TestDesk(t *testing.T) {
 		if n := len(o.outbox()); n != 4 {
 			t.Errorf("another call asks again, in %d messages", n)
 		}
+		o.mustAsk("call 1", "When?") // a program's key is its own
+		if _, err := o.ask("\x00call 1", "When?"); !errors.Is(err, inquiries.ErrInvalid) {
+			t.Errorf("a program asks by the key of an agent: %v", err)
+		}
 		o.now = o.now.Add(time.Hour)
 		takeUp(`expired  {"a":1}`)
 		takeUp("nothing")

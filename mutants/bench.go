@@ -183,14 +183,17 @@ func (r result) hasOutcome(how string, t target) bool {
 	return strings.Contains(r.out, "--- "+how+": "+printedName(t.name)+" (")
 }
 
-// tail is the end of the output, without who ran and passed.
+// serverLine is what a server of NATS logs, which tells nothing of a test.
+var serverLine = regexp.MustCompile(`^\s*\[\d+\] \d{4}/\d\d/\d\d `)
+
+// tail is the end of the output, without who ran, passed or was skipped.
 func (r result) tail() string {
 	var lines []string
 	for line := range strings.Lines(r.out) {
 		switch first, _, _ := strings.Cut(strings.TrimSpace(line), ":"); first {
-		case "--- PASS", "PASS", "FAIL":
+		case "--- PASS", "--- SKIP", "PASS", "FAIL":
 		default:
-			if !strings.HasPrefix(first, "=== ") {
+			if !strings.HasPrefix(first, "=== ") && !serverLine.MatchString(line) {
 				lines = append(lines, line)
 			}
 		}

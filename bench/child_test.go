@@ -50,7 +50,7 @@ func launch(b *testing.B, w *world, p plan) *child {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p.Model = w.model.URL()
+	p.Model = w.modelURL
 	if w.other == nil {
 		p.Telegram = w.telegram.URL()
 	} else if err := w.other.join(&p); err != nil {

@@ -18,6 +18,7 @@ type world struct {
 	telegram *telegram.Server // nil: people write on another network
 	other    network
 	model    *model.Server
+	modelURL string // where systems find it
 
 	mu    sync.Mutex
 	open  map[int64]*question // by chat
@@ -92,7 +93,7 @@ func newWorld(b *testing.B, o worldOptions) *world {
 			b.Fatal(err)
 		}
 	}
-	w := &world{b: b, telegram: tg, other: other, model: m, open: map[int64]*question{}}
+	w := &world{b: b, telegram: tg, other: other, model: m, modelURL: m.URL(), open: map[int64]*question{}}
 	if o.Audit {
 		w.audit = &audit{open: map[string]*question{}}
 	}

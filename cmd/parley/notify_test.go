@@ -140,6 +140,7 @@ func TestRunTellsTheServiceManager(t *testing.T) {
 	if got := next(); got != "READY=1\nWATCHDOG=1" {
 		t.Errorf("first it tells %q", got)
 	}
+	p.err.awaitLines(t, 1, `"msg":"connected"`) // else its status is no success
 	if !strings.Contains(saidOf(t, "status", "-c", config), "ready          yes\n") {
 		t.Error("it is not ready")
 	}

@@ -19,7 +19,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("without a gateway: %d %q", status, said)
 	}
 	p := start(t, environment, "run", "--config", config)
-	p.err.awaitLines(t, 1, "gateway started")
+	p.err.awaitLines(t, 1, `"msg":"connected"`) // else its status is no success
 	original, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,9 @@ import (
 	"parley/costs"
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/pause"
 	"parley/sessions"
+	"parley/sessions/sessiontest"
 	"parley/subagents"
 	"parley/transcript"
 )
@@ -430,6 +432,27 @@ func TestAChildHasNoMoreTimeThanItsParent(t *testing.T) {
 			cancel()
 			r.sound()
 		}
+	})
+}
+
+// A store that stands still holds a sub-agent up, for as long as its turn has time, and ends no work.
+func TestASlowStoreHoldsASubAgentUpAndEndsNoWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, parent([]llmtest.Call{spawnCall("c1", "a")},
+			func(string, bool, llm.Request) llmtest.Turn { return llmtest.Turn{llmtest.Text("done")} }))
+		r.cfg.Timeout = time.Hour
+		r.say("root")
+		slow := sessiontest.Intercept(r.store, func(ctx context.Context, _ sessiontest.Call, perform func() error) error {
+			if err := pause.For(ctx, 20*time.Second); err != nil {
+				return err
+			}
+			return perform()
+		})
+		if o, err := r.run(t.Context(), slow); err != nil || o.Text != "end" {
+			t.Errorf("%+v, %v", o, err)
+		}
+		r.sound()
 	})
 }
 

@@ -210,7 +210,7 @@ const grace = 10 * time.Second
 
 // commitContext gives a context for a commit, which outlives the end of ctx by grace.
 func commitContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.WithoutCancel(ctx), grace, errSlow)
+	return agent.WithGrace(ctx, grace, errSlow)
 }
 
-var errSlow = errors.New("a commit took too long")
+var errSlow = errors.New("the turn was ended and a commit of its sub-agent took too long")

@@ -26,7 +26,7 @@ const (
 
 var (
 	canaryIn   = regexp.MustCompile(`canary[0-9a-f]{12}`)
-	questionIn = regexp.MustCompile(`question m(\d+)x(\d+) (canary[0-9a-f]{12})(?: tools(\d))?( first)?( spawn)?( asks| refused)?( audit)?`)
+	questionIn = regexp.MustCompile(`question m(\d+)x(\d+) (canary[0-9a-f]{12})(?: tools(\d))?( first)?( spawn)?( asks| refused)?( audit)?( script)?`)
 	partIn     = regexp.MustCompile(`part m(\d+)x(\d+) (canary[0-9a-f]{12}) depth(\d)`)
 	answerIn   = regexp.MustCompile(`answer m(\d+)x(\d+) (canary[0-9a-f]{12})`)
 )
@@ -72,6 +72,8 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 	tag := fmt.Sprintf("m%sx%s", m[1], m[2])
 	tools, _ := strconv.Atoi(m[4])
 	switch {
+	case done < tools && m[9] != "":
+		return model.Reply(scriptCall(fmt.Sprintf("%sc%d", tag, done)))
 	case done < tools:
 		return model.Reply(writeCall(effects, fmt.Sprintf("%sc%d", tag, done), m[5] != "" && done == 0))
 	case m[6] != "" && done == 0:
@@ -145,6 +147,11 @@ func writeCall(path, name string, first bool) model.Block {
 		return model.Use("write_file", map[string]any{"path": path, "content": name + "\n" + mark + "\n"})
 	}
 	return model.Use("edit_file", map[string]any{"path": path, "old_text": mark, "new_text": name + "\n" + mark})
+}
+
+// scriptCall is a call of bash that does what writeCall does.
+func scriptCall(name string) model.Block {
+	return model.Use("bash", map[string]any{"command": fmt.Sprintf("echo %s >> %s", name, effects)})
 }
 
 func spawnCall(conversation, number, canary string, depth int) model.Block {

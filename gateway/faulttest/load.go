@@ -46,6 +46,9 @@ type Shape struct {
 	// those that have two generations of sub-agents. Default 0.2 and 0.05;
 	// negative: none.
 	Tools, Spawns float64
+	// Scripts has every second conversation's calls be scripts of bash, in a sandbox, and not
+	// calls of tools for files.
+	Scripts bool
 	// Asks is the share of messages that have a call for which a person must be asked, who
 	// refuses every third. Default: none.
 	Asks float64
@@ -143,6 +146,8 @@ type Question struct {
 	// they are the conversation's first.
 	Tools int
 	First bool
+	// Script: the calls are scripts.
+	Script bool
 	// Spawns: the model hands a task to a sub-agent, which hands a part of it to
 	// one of its own.
 	Spawns bool
@@ -183,6 +188,7 @@ func NewWorkload(s Shape, seed uint64) *Workload {
 				q.Audit = true
 			case draw < s.Tools:
 				q.Tools, q.First, written = 1+rng.IntN(3), !written, true
+				q.Script = s.Scripts && c%2 == 1
 			case draw < s.Tools+s.Spawns:
 				q.Spawns = true
 			case draw < s.Tools+s.Spawns+s.Asks:
@@ -219,6 +225,9 @@ func (q Question) words(c Conversation) string {
 	}
 	if q.Audit {
 		text += " audit"
+	}
+	if q.Script {
+		text += " script"
 	}
 	return text
 }

@@ -46,6 +46,14 @@ func (l *Workload) approvers() string {
 	return ", approvers: [" + strings.Join(ids, ", ") + "]"
 }
 
+// scripts is the tool for scripts in a list of an agent's tools, if the load has some.
+func (l *Workload) scripts() string {
+	if l.Shape.Scripts {
+		return ", bash"
+	}
+	return ""
+}
+
 // answerPermitted is what the model says after a call that a person permitted: the answer to the
 // question that the call is about.
 func (l *Workload) answerPermitted(p *model.Prompt) model.Answer {

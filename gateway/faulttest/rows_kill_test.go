@@ -29,14 +29,14 @@ func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) 
 
 // A process is killed before a tool's effect, which is noted to have begun, and
 // after it, before its result is noted. No call runs twice, and the model is told
-// that the outcome is unknown. (F2)
+// that the outcome is unknown. Every second conversation's tool is bash. (F2)
 func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 	t.Parallel()
 	faulttest.SkipUnlessLong(t, "F1 and F5 kill the process, and TestATurnThatDiesAnywhereIsTakenOverWithoutPayingOrActingTwice (agent) stops at each tool's begin and effect")
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
-		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6}.Compacting()})
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6, Scripts: true}.Compacting()})
 		kills := faulttest.ScaledSize(100)
-		run.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]") // what only reads runs again
+		run.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]", "agent.tool.effect[bash]") // what only reads runs again
 		report := killed(t, run, kills)
 		if report.Unknown < report.Faults {
 			t.Errorf("the model was told of %d calls with an unknown outcome; %d were cut off", report.Unknown, report.Faults)

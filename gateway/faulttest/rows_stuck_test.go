@@ -20,7 +20,10 @@ import (
 const maxKept = 200 << 10
 
 // What people ask for who are not of the load.
-var trouble = regexp.MustCompile(`(stuck|hang|flood)\d+$`)
+var trouble = regexp.MustCompile(`(stuck|hang|flood|sleep)\d+$`)
+
+// scriptEnded finds what a model reads of a script that did not end by itself.
+var scriptEnded = regexp.MustCompile(`^Error: the (?:tool took longer than|program was stopped, because it wrote more than) `)
 
 // stubborn is a model that does what makes tools slow, and does not answer.
 type stubborn struct {
@@ -29,6 +32,7 @@ type stubborn struct {
 	mu      sync.Mutex
 	waited  []time.Duration // for sub-agents that were stuck
 	largest int             // result of a tool
+	ended   int             // scripts, because of their time or their output
 }
 
 // childTime is what a sub-agent that is stuck is given.
@@ -42,6 +46,9 @@ func (s *stubborn) brain(l *faulttest.Workload) model.Brain {
 		defer s.mu.Unlock()
 		for _, r := range p.Answering() {
 			s.largest = max(s.largest, len(r.Text))
+			if scriptEnded.MatchString(r.Text) {
+				s.ended++
+			}
 		}
 		switch {
 		case m == "":
@@ -61,16 +68,19 @@ func (s *stubborn) brain(l *faulttest.Workload) model.Brain {
 		case strings.HasPrefix(m, "stuck"):
 			asked[m] = time.Now()
 			return model.Reply(model.Use("sessions_spawn", map[string]any{"task": "get " + m, "timeout_seconds": int(childTime.Seconds())}))
+		case strings.HasPrefix(m, "sleep"): // with a process that would outlive it
+			return model.Reply(model.Use("bash", map[string]any{"command": "sleep 100000 & sleep 100000"}))
 		}
 		return model.Reply(
 			model.Use("read_file", map[string]any{"path": s.flood}),
 			model.Use("grep", map[string]any{"pattern": "y", "path": filepath.Dir(s.flood)}),
+			model.Use("bash", map[string]any{"command": "yes | head -c 100000000"}),
 		)
 	}
 }
 
-// Sub-agents that get no answer are ended at their time, a turn whose model is
-// silent at its own; what floods is cut, and the process does not grow. Everybody
+// Sub-agents that get no answer are ended at their time, scripts at theirs, and a turn whose
+// model is silent at its own; what floods is cut, and the process does not grow. Everybody
 // else is answered meanwhile. (F24)
 func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 	t.Parallel()
@@ -87,7 +97,8 @@ func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 			Config: map[string]string{
 				"worker": fmt.Sprintf("{turns: 64, lease: %s, turn_timeout: %s}", faulttest.Lease, turnTime),
 				"files":  fmt.Sprintf("{extra_roots: [%s], search_time: 1s}", dir),
-				"agents": "{main: {model: sim/demo, window: 200000, tools: [read_file, write_file, edit_file, grep, sessions_spawn]}}",
+				"agents": "{main: {model: sim/demo, window: 200000, tool_timeout: 10s, tools: [read_file, write_file, edit_file, grep, sessions_spawn, bash]}}",
+				"bash":   "{enabled: true}",
 			},
 		})
 		run.Start()
@@ -97,7 +108,7 @@ func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 		run.Drive(func(ctx context.Context) {
 			for i := range n {
 				run.AwaitSent(ctx, 3)
-				for k, text := range []string{"stuck", "hang", "flood"} {
+				for k, text := range []string{"stuck", "hang", "flood", "sleep"} {
 					p := telegram.Person{ID: int64(90_000 + 10*i + k), FirstName: "Eve"}
 					asked[p.ID] = fmt.Sprintf("%s%d", text, i)
 					if _, err := run.Telegram.Say(telegram.PrivateChat(p), p, asked[p.ID], telegram.SayOptions{}); err != nil {
@@ -132,6 +143,9 @@ func TestStuckAndFloodingToolsEndInTimeAndOthersAreAnswered(t *testing.T) {
 			n, longest.Round(time.Millisecond), bot.largest, grown>>20)
 		if len(bot.waited) != n || bot.largest > maxKept || bot.largest < maxKept/4 {
 			t.Errorf("%d sub-agents were stuck; the largest result had %d bytes", len(bot.waited), bot.largest)
+		}
+		if bot.ended != 2*n {
+			t.Errorf("%d scripts were ended, want %d", bot.ended, 2*n)
 		}
 		if grown > 256<<20 {
 			t.Errorf("the process grew by %d MiB", grown>>20)

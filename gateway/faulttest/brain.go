@@ -65,6 +65,9 @@ func (l *Workload) answer(text string, done int, p *model.Prompt) model.Answer {
 	if isDecision(text) {
 		return l.answerPermitted(p)
 	}
+	if due := jobRunIn.FindStringSubmatch(text); due != nil {
+		return model.Reply(model.Say(answerJob(due[1])))
+	}
 	m := lastMatch(questionIn, text)
 	if m == nil {
 		return model.Answer{Refuse: &model.Refusal{Status: 400, Message: "the load has no such question: " + text}}

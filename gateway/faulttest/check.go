@@ -30,6 +30,7 @@ func Check(l *Workload, b Evidence) *Report {
 	r.checkQuestions(b)
 	r.checkRefusals(l, b)
 	r.checkGoals(l, b)
+	r.checkJobs(l, b)
 	r.countShown(b)
 	r.measurePauses(b)
 	r.checkStrays(l, b)
@@ -92,7 +93,7 @@ func (r *Report) checkAnswers(l *Workload, b Evidence) {
 	var torn []telegram.MessageEntry
 	loose := map[int64]int{} // words that reply to nothing, by chat
 	for _, m := range b.Telegram.Messages {
-		if !m.Deleted.IsZero() {
+		if !m.Deleted.IsZero() || l.isJobChat(m.ChatID) {
 			continue
 		}
 		unsure := m.Unconfirmed

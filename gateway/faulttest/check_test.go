@@ -115,6 +115,18 @@ func (b *Evidence) repeat(mark string, later time.Duration) {
 	b.Telegram.Messages = append(b.Telegram.Messages, m)
 }
 
+// reportJob lets a job report its runs at times of the day, of which those at 12:01, 12:02 and 12:03
+// must be there.
+func (b *Evidence) reportJob(l *Workload, slots ...string) {
+	l.Shape.Jobs = 1
+	b.JobsFrom, b.JobsThrough = noon.Add(30*time.Second), noon.Add(3*time.Minute)
+	for i, slot := range slots {
+		b.Telegram.Messages = append(b.Telegram.Messages, telegram.MessageEntry{
+			ChatID: firstJobChat, MessageID: int64(i), Versions: []telegram.Version{{Text: answerJob("2026-11-21 " + slot + " UTC"), At: noon, Client: lifeA}},
+		})
+	}
+}
+
 // nextSent lets the messages from number n on be sent by the other life.
 func (b *Evidence) nextSent(n int) {
 	for i := range b.Telegram.Messages[n:] {
@@ -136,6 +148,17 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 		spoil func(t *testing.T, l *Workload, b *Evidence)
 		want  Kind // empty: nothing is wrong
 	}{
+		"a run of a job is missing": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.reportJob(l, "12:01", "12:03")
+		}, Lost},
+		"a run of a job is there twice": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.reportJob(l, "12:01", "12:02", "12:02", "12:03")
+		}, Duplicated},
+		"a run of a job is repeated with the mark": {func(_ *testing.T, l *Workload, b *Evidence) {
+			b.reportJob(l, "12:01", "12:02", "12:03", "12:03")
+			v := &b.Telegram.Messages[len(b.Telegram.Messages)-1].Versions[0]
+			v.Text = repeatMark + v.Text
+		}, ""},
 		"an answer is missing": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.Telegram.Messages = b.Telegram.Messages[1:]
 		}, Lost},

@@ -55,7 +55,7 @@ func (r *Run) Finish() *Report {
 		r.t.Fatal(err)
 	}
 	report := Check(r.Workload, Evidence{
-		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows, Unasked: unasked,
+		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows, Unasked: unasked, JobsFrom: r.jobsFrom, JobsThrough: r.jobsThrough,
 	})
 	report.Extra = report.Calls - r.Workload.Calls()
 	report.Violations = append(report.Violations, leaks...)

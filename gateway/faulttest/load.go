@@ -52,6 +52,8 @@ type Shape struct {
 	// Asks is the share of messages that have a call for which a person must be asked, who
 	// refuses every third. Default: none.
 	Asks float64
+	// Jobs is how many jobs report to groups of their own every minute.
+	Jobs int
 	// Titles lets the gateway ask for a title of each conversation.
 	Titles bool
 	// Activity lets the gateway show what turns do, in the messages in which answers grow.

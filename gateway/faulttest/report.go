@@ -22,6 +22,8 @@ type Evidence struct {
 	// Unasked is when a process had an answer's last text for a message that showed it,
 	// as that process saw Telegram make it, and did not ask Telegram to change it.
 	Unasked map[Message][]time.Time
+	// Of the slots of jobs after JobsFrom and until JobsThrough all must have run.
+	JobsFrom, JobsThrough time.Time
 }
 
 // Message names a message of the bot.
@@ -72,6 +74,7 @@ type Report struct {
 	Aborted   int // of them given up by the client
 	Summaries int // of them answered with a summary of a conversation
 	Titles    int // of them asked for a title of one
+	Runs      int // of jobs that reported
 	Goals     int // that people were told are reached
 	Shown     int // messages that showed what a turn did
 	Fallbacks int // rows of the ledger of calls of the fall-back
@@ -98,8 +101,8 @@ func (r *Report) Has(k Kind) bool {
 
 // String returns the numbers in one line.
 func (r *Report) String() string {
-	s := fmt.Sprintf("%d questions, %d answered, %d told, %d refused of %d asked about, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off, %d summaries, %d titles; %d goals; %d showed what a turn did; ledger: %d exact, %d in doubt, bill %s",
-		r.Questions, r.Answered, r.Told, r.Refused, r.Asked, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Summaries, r.Titles, r.Goals, r.Shown, r.Settled, r.Doubts, r.Billed)
+	s := fmt.Sprintf("%d questions, %d answered, %d told, %d refused of %d asked about, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off, %d summaries, %d titles; %d goals; %d runs of jobs; %d showed what a turn did; ledger: %d exact, %d in doubt, bill %s",
+		r.Questions, r.Answered, r.Told, r.Refused, r.Asked, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Summaries, r.Titles, r.Goals, r.Runs, r.Shown, r.Settled, r.Doubts, r.Billed)
 	if n := len(r.Resumed); n > 0 {
 		s += fmt.Sprintf("; %d calls went on after %s (median), %s (longest)", n, r.Resumed[n/2].Round(10*time.Millisecond), r.Resumed[n-1].Round(10*time.Millisecond))
 	}

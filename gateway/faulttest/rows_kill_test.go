@@ -75,11 +75,11 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 
 // Processes are killed whatever they are doing, and each message takes its time
 // until it is stored, so that some are always on their way. Conversations are summarised, have
-// titles and reach goals, people are asked for permission, and the chats show what turns do. (F5)
+// titles and reach goals, people are asked for permission, jobs run every minute, and the chats show what turns do. (F5)
 func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 	t.Parallel()
 	faulttest.RunOn(t, faulttest.Cluster(), func(t *testing.T, e faulttest.Engine) {
-		shape := faulttest.Shape{Spawns: 0.2, Asks: 0.2, Titles: true, Activity: true, Goals: true}.Compacting()
+		shape := faulttest.Shape{Spawns: 0.2, Asks: 0.2, Jobs: 10, Titles: true, Activity: true, Goals: true}.Compacting()
 		if !faulttest.IsLong() {
 			shape.Conversations, shape.Messages = 10, 10 // enough for the kills, however long it takes to start again
 			shape.Fastest, shape.Slowest = 50*time.Millisecond, 700*time.Millisecond
@@ -89,6 +89,7 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 		run.PlanAlways("intake.publish.before=delay:50ms")
 		run.Start()
 		run.Drive(run.KillRandomly(kills, 30))
+		run.AwaitJobs()
 		for i := range run.Processes() { // what operators are shown afterwards survives that, too
 			run.Kill(i)
 		}
@@ -96,6 +97,9 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 		report := run.Finish()
 		if report.Faults != kills+run.Processes() || report.Told > 0 {
 			t.Errorf("%d kills, not %d; %d questions were only told of", report.Faults, kills, report.Told)
+		}
+		if faulttest.IsLong() && report.Runs == 0 { // else it may be over within a minute
+			t.Error("no job has run")
 		}
 		if report.Summaries < len(run.Workload.Conversations) || report.Goals == 0 || report.Shown == 0 {
 			t.Errorf("%d summaries, %d goals, and %d times it was shown what a turn does: too little to go wrong", report.Summaries, report.Goals, report.Shown)

@@ -82,6 +82,9 @@ type Run struct {
 	slots []*slot
 	fresh holdings // what a process holds that has just started
 
+	// The slots of jobs after the one moment and until the other are to have run.
+	jobsFrom, jobsThrough time.Time
+
 	mu      sync.Mutex
 	faults  []Fault
 	planned []string // PARLEY_FAULTS of the lives to come
@@ -206,10 +209,11 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 	}
 	all := map[string]string{
 		"name":      fmt.Sprintf("process-%d", i),
-		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true%s}, while_busy: queue, activity: %s, pace: %d%s}}}", Token, tg, r.Workload.approvers(), r.Workload.activity(), limitsPace, webhook),
+		"channels":  fmt.Sprintf("{telegram: {tg: {token: %q, api_url: http://%s, access: {everyone: true%s%s}, while_busy: queue, activity: %s, pace: %d%s}}}", Token, tg, r.Workload.groups(), r.Workload.approvers(), r.Workload.activity(), limitsPace, webhook),
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn%s]}}", r.window(), r.Workload.scripts()),
 		"bash":      fmt.Sprintf("{enabled: %t}", r.Workload.Shape.Scripts),
+		"cron":      r.Workload.jobs(),
 		"titles":    r.Workload.titles(),
 		"goals":     r.Workload.goals(),
 		"context":   r.Workload.context(),

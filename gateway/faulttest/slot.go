@@ -36,6 +36,7 @@ func (r *Run) Start() {
 			s.stop(func(p *Process) { p.Kill() })
 		}
 	})
+	r.meetJobs()
 	for _, s := range r.slots {
 		s.done, s.changed = make(chan struct{}), make(chan struct{})
 		first, err := s.start()
@@ -53,6 +54,7 @@ func (r *Run) Start() {
 		}
 		go s.supervise(first)
 	}
+	r.jobsFrom = time.Now()
 }
 
 // start begins one life. A process that finds no answer at servers of the log says

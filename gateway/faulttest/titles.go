@@ -23,11 +23,11 @@ func (r *Report) checkTitles(b Evidence) {
 		refused[e.ID] = e.Outcome == model.Refused
 	}
 	for _, q := range b.Requests {
-		if !asksTitle(q) || refused[q.ID] {
+		canary := string(canaryIn.Find(q.Body))
+		if !asksTitle(q) || refused[q.ID] || canary == "" { // or of a job's run
 			continue
 		}
 		r.Titles++
-		canary := string(canaryIn.Find(q.Body))
 		switch asked := before[canary]; {
 		case len(asked) >= maxTitles:
 			r.add(Repaid, "request %s asks for the title of %s for the third time", q.ID, canary)

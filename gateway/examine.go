@@ -28,6 +28,8 @@ type Examination struct {
 	Running func(ctx context.Context) (*doctor.Running, error)
 	// NoModels asks no provider.
 	NoModels bool
+	// NoServers asks no MCP server, and starts the program of none.
+	NoServers bool
 }
 
 // Examine looks at everything that a gateway of this configuration stands on, and changes nothing. It
@@ -58,7 +60,10 @@ func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Findin
 	if o.Models, err = g.modelsToExamine(e.NoModels); err != nil {
 		return nil, err
 	}
-	return doctor.Examine(ctx, o), nil
+	rooms := examinationRooms{g: g}
+	o.Servers = rooms.servers(ctx, e.NoServers)
+	found := doctor.Examine(ctx, o)
+	return found, rooms.close()
 }
 
 // trySandbox builds the walls, looks at them and takes them down.

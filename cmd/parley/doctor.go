@@ -35,14 +35,15 @@ type examined struct {
 func doctorCommand(p program) *cobra.Command {
 	var file string
 	var roles []string
-	var asJSON, noModels, all bool
+	var asJSON, noModels, noServers, all bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine what a gateway stands on, and say what is wrong and how it is mended",
 		Long: `doctor looks at the state folder, the disk, the accounts of the bots, the models, the message
-log, the store, the sandbox, the clock, and at who can reach what. It changes nothing, and calls no
-model: providers are asked for their lists of models, which costs nothing. It may run beside the
-gateway, as the same user. Each finding has an id that docs/doctor.md explains.
+log, the store, the sandbox, MCP servers, the clock, and at who can reach what. It changes nothing,
+and calls no model: providers are asked for their lists of models, which costs nothing. MCP servers
+are connected to, unless a gateway runs that knows how they are. It may run beside the gateway, as
+the same user. Each finding has an id that docs/doctor.md explains.
 
 It ends with 0 when all is well, with 1 when there are warnings, with 2 when there are errors,
 and with 78 when the configuration has mistakes, which it says as check-config does.`,
@@ -55,7 +56,7 @@ and with 78 when the configuration has mistakes, which it says as check-config d
 			if err != nil {
 				return report(p, found, err)
 			}
-			r, err := examine(cmd.Context(), p, file, roles, found, noModels)
+			r, err := examine(cmd.Context(), p, file, roles, found, gateway.Examination{NoModels: noModels, NoServers: noServers})
 			if err != nil {
 				return err
 			}
@@ -75,18 +76,18 @@ and with 78 when the configuration has mistakes, which it says as check-config d
 	f.StringSliceVar(&roles, "role", nil, roleUsage)
 	completeFlag(c, "role", settings.RoleGateway, settings.RoleWorker, settings.RoleGateway+","+settings.RoleWorker)
 	f.BoolVar(&noModels, "no-models", false, "ask no provider of models")
+	f.BoolVar(&noServers, "no-mcp", false, "ask no MCP server, and start the program of none")
 	f.BoolVar(&all, "all", false, "explain also what is fine")
 	f.BoolVar(&asJSON, "json", false, "as JSON: at, version, worst, findings; each finding with id, severity, meaning, fix, subject and detail")
 	return c
 }
 
-func examine(ctx context.Context, p program, file string, roles []string, found checked, noModels bool) (examined, error) {
+func examine(ctx context.Context, p program, file string, roles []string, found checked, e gateway.Examination) (examined, error) {
 	r := examined{At: time.Now().UTC(), Version: version()}
 	g, err := buildGateway(p, file, roles, func(settings.LogConfig, slog.Leveler) *slog.Logger { return slog.New(slog.DiscardHandler) })
 	if err != nil {
 		return r, &exitError{exitConfig, err}
 	}
-	e := gateway.Examination{NoModels: noModels}
 	for _, w := range found.Warnings {
 		e.Warnings = append(e.Warnings, w.Path+": "+w.Message)
 	}
@@ -113,7 +114,7 @@ func askRunning(ctx context.Context, socket string) (*doctor.Running, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names what was asked
 	}
-	r := &doctor.Running{PID: st.PID, Version: st.Version, Problems: st.Problems}
+	r := &doctor.Running{PID: st.PID, Version: st.Version, Problems: st.Problems, Servers: st.MCP}
 	if b := st.Sandbox; b != nil {
 		r.Sandbox = &doctor.Sandbox{Level: b.Level, Usable: b.Usable, Reasons: b.Reasons}
 	}

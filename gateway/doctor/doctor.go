@@ -1,5 +1,6 @@
 // Package doctor examines what a gateway stands on, and changes nothing: its folder, its disk, its
-// channels, its models, the message log, the store, the sandbox, the clock, and who can reach it.
+// channels, its models, its MCP servers, the message log, the store, the sandbox, the clock, and who can
+// reach it.
 package doctor
 
 import (
@@ -19,6 +20,7 @@ import (
 	"parley/findings"
 	"parley/llm"
 	"parley/sessions/redis"
+	"parley/tools/mcp"
 )
 
 // Options is what is examined. What is nil is not there.
@@ -41,6 +43,14 @@ type Options struct {
 	Redis     func(ctx context.Context) (redis.Inspection, error)  // nil: the store is SQLite
 	Sandbox   func(ctx context.Context) (Sandbox, error)           // nil: no programs run
 	Traces    *Traces                                              // nil: there are none
+	Servers   []MCPServer
+}
+
+// MCPServer is a server whose tools agents may have.
+type MCPServer struct {
+	Name, Where string
+	// Examine looks how it is, when no gateway runs that knows it; nil: it is not looked at.
+	Examine func(ctx context.Context) (mcp.Status, error)
 }
 
 // Traces is where traces are sent.
@@ -55,6 +65,7 @@ type Running struct {
 	Version  string
 	Problems []string
 	Sandbox  *Sandbox // nil: it runs no programs
+	Servers  []mcp.Status
 }
 
 // Sandbox is which walls there are around programs.
@@ -131,6 +142,9 @@ func Examine(ctx context.Context, o Options) []findings.Finding {
 	}
 	for _, m := range o.Models {
 		parts = append(parts, func(ctx context.Context) []findings.Finding { return m.examine(ctx, o.Now, clocks) })
+	}
+	for _, s := range o.Servers {
+		parts = append(parts, func(ctx context.Context) []findings.Finding { return s.examine(ctx, running) })
 	}
 	results := make([][]findings.Finding, len(parts))
 	var wg sync.WaitGroup

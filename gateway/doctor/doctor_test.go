@@ -18,6 +18,7 @@ import (
 	"parley/gateway/doctor"
 	"parley/llm"
 	"parley/sessions/redis"
+	"parley/tools/mcp"
 )
 
 // options are of a gateway with which all is well.
@@ -58,7 +59,8 @@ func TestExamineFindsNothingWrong(t *testing.T) {
 	o.Channels = []channels.Channel{new(pigeontest.Channel)} // which cannot be examined
 	o.Models = []doctor.Model{{Name: "p/m", Pinger: pong{llm.Pong{Listed: true, Clock: time.Now()}, nil}, Price: "list"}}
 	o.Traces = &doctor.Traces{Endpoint: "http://127.0.0.1:4318", Examine: func(context.Context) error { return nil }}
-	want := "state.folder gateway.running disk.space exposure.local log.embedded store.sqlite sandbox.full traces.taken model.listed clock.right"
+	o.Servers = []doctor.MCPServer{{Name: "m", Where: "https://m.example", Examine: func(context.Context) (mcp.Status, error) { return mcp.Status{State: mcp.Up}, nil }}}
+	want := "state.folder gateway.running disk.space exposure.local log.embedded store.sqlite sandbox.full traces.taken model.listed mcp.up clock.right"
 	if got := found(t, o, true); got != want {
 		t.Errorf("found %s\nwant  %s", got, want)
 	}

@@ -97,6 +97,28 @@ var (
 		"List it in prices.file; parley prices show what is known.")
 	modelRefused = problem("model.refused", "The model has no price and a budget applies, so no call of it is made.",
 		"List it in prices.file, or give prices.ceiling.")
+
+	mcpUp       = fine("mcp.up", "The MCP server answers, and has said which tools it has.")
+	mcpSkipped  = fine("mcp.skipped", "The MCP server was not looked at, because --no-mcp says so.")
+	mcpStarting = warning("mcp.starting", "The gateway that runs is connecting to the MCP server, or is ending.", "Look again in half a minute.")
+	mcpProgram  = problem("mcp.program", "The program of the MCP server does not start, ends, or does not say what tools it has. Agents have those of its tools that you have consented to, and every call of them fails.",
+		"The detail has what it wrote at last. In the sandbox it sees the system's programs, what read_only names, the variables of env and no home; the network only with network: true. Without a sandbox it is not started.")
+	mcpUnreachable = problem("mcp.unreachable", "What stands at the URL of the MCP server does not answer, or does not speak MCP over streamable HTTP. Every call of its tools fails.",
+		"Look whether it runs, at url with its path, and at allow_private for a server in a network of your own. No proxy is used and no redirect is followed.")
+	mcpRefused = problem("mcp.refused", "The MCP server answers and refuses parley: it does not take the token of headers.authorization, or permits nothing with it.",
+		"Make a new token at the server, put it where the configuration reads it, and restart.")
+	mcpNoLogin = problem("mcp.login_missing", "The MCP server wants a login, and nobody has logged in, or not with this URL, issuer and client. Every call of its tools fails.",
+		"Start the gateway, and log in with parley mcp login and the server's name.")
+	mcpLoginOver = problem("mcp.login_over", "The login at the MCP server is over: its token has ended and cannot be replaced, or the server or its authorization server has ended it. Every call of its tools fails.",
+		"Log in again with parley mcp login and the server's name, while the gateway runs.")
+	mcpNoToken = problem("mcp.login_stuck", "There is a login at the MCP server, or oauth.grant is client_credentials, and no token can be had: the authorization server does not answer or refuses, or a file cannot be read.",
+		"Do what the detail says. An authorization server in a network of your own stands in allow_private with its port; client_id, client_secret_file, key_file and issuer are below oauth.")
+	mcpTokenDue = fine("mcp.login_due", "The MCP server answers, and the token of the login has ended. The gateway replaces it when it starts. It was not tried, because what replaces a token serves once.")
+	mcpRights   = warning("mcp.login_rights", "A tool of the MCP server wants a login with more rights than there are. Calls of it fail.",
+		"Log in once more with parley mcp login and the server's name: it asks for those rights too.")
+	mcpTools = warning("mcp.tools", "Agents do not have tools of the MCP server that the configuration names: the server has none of that name (missing), you have not consented to it (new), it is not what you consented to (changed), or it cannot be offered (unfit).",
+		"parley mcp ls says why, with the gateway running. Correct the name, or read the tool with parley mcp show and consent with parley mcp allow.")
+
 	pricesOld = warning("prices.old", "The newest price of the models in use is half a year old, and costs may be wrong by now.",
 		"Use a newer parley, or a list of your own (prices.file).")
 )
@@ -128,5 +150,6 @@ func Kinds() []findings.Kind {
 		redisServer, redisGone, redisUnfit, redisAOF, redisFsync, redisMute, redisEviction, redisMemory,
 		tracesTaken, tracesRefused,
 		modelAnswers, modelSkipped, modelKey, modelMissing, modelUnlisted, modelUnreachable, modelBusy, modelUnpriced, modelRefused, pricesOld,
+		mcpUp, mcpSkipped, mcpStarting, mcpProgram, mcpUnreachable, mcpRefused, mcpNoLogin, mcpLoginOver, mcpNoToken, mcpTokenDue, mcpRights, mcpTools,
 	}
 }

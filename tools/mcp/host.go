@@ -38,6 +38,8 @@ type Options struct {
 	Resolver *net.Resolver    // nil: net.DefaultResolver
 	Log      *slog.Logger     // nil: silence
 	Now      func() time.Time // nil: time.Now
+
+	examining bool // logins are left as they are
 }
 
 // Host keeps servers there, each once, and has their tools. Its methods may be called
@@ -77,23 +79,29 @@ var errNoWalls = errors.New("there is no sandbox to run its program in")
 func (h *Host) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, s := range h.servers {
-		if len(s.c.Command) > 0 {
-			var err error
-			if h.o.Runner == nil {
-				err = errNoWalls
-			} else if s.sum, err = s.c.Program.Sum(); err != nil {
-				err = fmt.Errorf("hash its program: %w", err)
-			}
-			if err != nil {
-				s.enter(Off, err.Error())
-				h.o.Log.Error("MCP server not started", "server", s.c.Name, "error", err)
-				continue
-			}
+		if err := s.prepare(); err != nil {
+			s.enter(Off, err)
+			h.o.Log.Error("MCP server not started", "server", s.c.Name, "error", err)
+			continue
 		}
 		running.Go(func() { s.run(ctx) })
 	}
 	<-ctx.Done()
 	running.Wait()
+	return nil
+}
+
+// prepare notes which program of a server may run from now on. An error is why none does.
+func (s *server) prepare() (err error) {
+	switch {
+	case len(s.c.Command) == 0:
+		return nil
+	case s.o.Runner == nil:
+		return errNoWalls
+	}
+	if s.sum, err = s.c.Program.Sum(); err != nil {
+		return fmt.Errorf("hash its program: %w", err)
+	}
 	return nil
 }
 

@@ -93,11 +93,35 @@ func (headerToken) Authorize(_ context.Context, _ *http.Request, res *http.Respo
 	return fmt.Errorf("%w: %s", errHeaderToken, http.StatusText(res.StatusCode))
 }
 
-// gatekeeper notes why a refused request could not be made again. The library asks a server that has
-// refused it in the way of older revisions, and what that comes to would hide why.
+// gatekeeper notes why a request could not be made, or not again after it was refused. The library
+// then asks the server in the way of older revisions, and what that comes to would hide why.
 type gatekeeper struct {
 	auth.OAuthHandler
 	last atomic.Pointer[error]
+}
+
+// TokenSource implements [auth.OAuthHandler].
+func (g *gatekeeper) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	s, err := g.OAuthHandler.TokenSource(ctx)
+	if err != nil || s == nil {
+		return s, err //nolint:wrapcheck // as it is
+	}
+	return noting{s, g}, nil
+}
+
+// noting is a source of tokens whose errors a gatekeeper notes.
+type noting struct {
+	oauth2.TokenSource
+	in *gatekeeper
+}
+
+// Token implements [oauth2.TokenSource].
+func (n noting) Token() (*oauth2.Token, error) {
+	t, err := n.TokenSource.Token()
+	if err != nil {
+		n.in.last.Store(&err)
+	}
+	return t, err //nolint:wrapcheck // as it is
 }
 
 // Authorize implements [auth.OAuthHandler].

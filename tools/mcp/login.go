@@ -41,7 +41,7 @@ func (s *server) newLogin() (*oauth.Client, error) {
 	}
 	c := g.Client(nil)
 	c.Transport = &courier{next: c.Transport, agent: s.o.Version}
-	o := oauth.Options{Server: s.c.Name, URL: s.c.URL, Config: s.c.OAuth, HTTP: c, Folder: s.o.Logins, Log: s.o.Log, Now: s.o.Now}
+	o := oauth.Options{Server: s.c.Name, URL: s.c.URL, Config: s.c.OAuth, HTTP: c, Folder: s.o.Logins, Examining: s.o.examining, Log: s.o.Log, Now: s.o.Now}
 	if s.o.Conceal != nil {
 		o.Conceal = func(secrets ...string) { s.o.Conceal(s.c.Name, secrets...) }
 	}
@@ -61,7 +61,7 @@ func (s *server) awaitLogin(ctx context.Context, need *oauth.LoginError) {
 	s.mu.Lock()
 	known := s.state == NeedsLogin
 	s.mu.Unlock()
-	s.enter(NeedsLogin, s.told(need))
+	s.enter(NeedsLogin, need)
 	if !known {
 		s.o.Log.Warn("MCP server wants a login", "server", s.c.Name, "problem", s.told(need))
 	}
@@ -74,11 +74,11 @@ func (s *server) awaitLogin(ctx context.Context, need *oauth.LoginError) {
 		select {
 		case <-look.C:
 			if now := s.loginStatus(); now != nil && before == nil {
-				s.enter(Starting, "")
+				s.enter(Starting, nil)
 				return
 			}
 		case <-s.retry:
-			s.enter(Starting, "")
+			s.enter(Starting, nil)
 			return
 		case <-ask.C:
 			return
@@ -109,7 +109,7 @@ func (s *server) unauthorized(now *session, t *Tool, err error) error {
 		s.mu.Lock()
 		state := s.state
 		s.mu.Unlock()
-		s.enter(state, s.told(need))
+		s.enter(state, need)
 		s.o.Log.Warn("MCP server wants a login with more rights", "server", s.c.Name, "tool", t.config.Name, "problem", s.told(need))
 	case ok:
 		now.end(fmt.Errorf("%w: %w", errEnded, err)) // it is said when the session is over
@@ -162,7 +162,7 @@ func (h *Host) FinishLogin(ctx context.Context, server, address string) error {
 	up := s.state == Up
 	s.mu.Unlock()
 	if up { // with fewer rights; the next request has the new token
-		s.enter(Up, "")
+		s.enter(Up, nil)
 	}
 	s.again()
 	return nil

@@ -50,14 +50,16 @@ type server struct {
 	o   *Options
 	sum string // of the program, when the host began
 
-	relist chan struct{} // asks for the tools again
-	login  *oauth.Client // nil: nobody can log in at it
-	retry  chan struct{} // has it connected to again at once
+	relist chan struct{}                                   // asks for the tools again
+	login  *oauth.Client                                   // nil: nobody can log in at it
+	retry  chan struct{}                                   // has it connected to again at once
+	stay   func(context.Context, *sdk.ClientSession) error // returns why a session that is up is over
 
 	mu       sync.Mutex // guards what follows
 	state    State
 	since    time.Time
 	problem  string // why it is not up
+	cause    Cause  // of it
 	protocol string
 	version  string   // of the server, as it says
 	session  *session // nil: there is none
@@ -76,6 +78,7 @@ type session struct {
 
 func newServer(c Server, o *Options) (*server, error) {
 	s := &server{c: c, o: o, relist: make(chan struct{}, 1), retry: make(chan struct{}, 1), state: Starting, since: o.Now(), changed: make(chan struct{})}
+	s.stay = s.watch
 	var err error
 	s.login, err = s.newLogin()
 	return s, err
@@ -88,7 +91,7 @@ func (s *server) run(ctx context.Context) {
 		began := s.o.Now()
 		connected, err := s.serve(ctx, older)
 		if ctx.Err() != nil {
-			s.enter(Stopped, "")
+			s.enter(Stopped, nil)
 			return
 		}
 		if !connected {
@@ -103,10 +106,10 @@ func (s *server) run(ctx context.Context) {
 			failures = 1
 		}
 		wait := backoff(failures)
-		s.enter(Down, s.told(err))
+		s.enter(Down, err)
 		s.o.Log.Warn("MCP server not there, it is tried again", "server", s.c.Name, "error", s.told(err), "wait", wait.Round(time.Millisecond))
 		if s.rest(ctx, wait) != nil {
-			s.enter(Stopped, "")
+			s.enter(Stopped, nil)
 			return
 		}
 	}
@@ -158,7 +161,7 @@ func (s *server) serve(ctx context.Context, older bool) (connected bool, err err
 		cancel()
 		connected = true
 		s.connected(&session{client, ctx, end})
-		err = s.watch(ctx, client)
+		err = s.stay(ctx, client)
 		s.disconnected()
 	}
 	end(errEnded) // calls under way are over
@@ -323,7 +326,7 @@ func (s *server) connected(now *session) {
 		s.version = named(said.ServerInfo.Name + " " + said.ServerInfo.Version)
 	}
 	s.mu.Unlock()
-	s.enter(Up, "")
+	s.enter(Up, nil)
 	s.o.Log.Info("MCP server connected", "server", s.c.Name, "protocol", said.ProtocolVersion)
 }
 
@@ -333,13 +336,17 @@ func (s *server) disconnected() {
 	s.mu.Unlock()
 }
 
-// enter notes a state, and wakes the calls that wait for one.
-func (s *server) enter(state State, problem string) {
+// enter notes a state and why it is not Up, and wakes the calls that wait for one.
+func (s *server) enter(state State, why error) {
+	problem, cause := "", causeOf(why)
+	if why != nil {
+		problem = s.told(why)
+	}
 	s.mu.Lock()
 	if s.state != state {
 		s.state, s.since = state, s.o.Now()
 	}
-	s.problem = problem
+	s.problem, s.cause = problem, cause
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.mu.Unlock()

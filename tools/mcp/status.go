@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -23,6 +24,40 @@ const (
 	Off        State = "off" // it is not started
 	Stopped    State = "stopped"
 )
+
+// Cause describes what the problem of a server comes of.
+type Cause string
+
+// Causes. Any other problem is the server's own: it does not start, does not answer, or speaks no MCP.
+const (
+	NoLogin    Cause = "no login"    // nobody has logged in at it
+	LoginOver  Cause = "login over"  // somebody has to log in again
+	MoreRights Cause = "more rights" // the login has too few
+	NoToken    Cause = "no token"    // there is a login, and no token can be had by it
+	TokenDue   Cause = "token due"   // an examination has left a token alone that is to be replaced
+	Refused    Cause = "refused"     // it does not take the operator's token, or permits nothing with it
+)
+
+// causeOf returns what an error comes of.
+func causeOf(err error) Cause {
+	need, ok := errors.AsType[*oauth.LoginError](err)
+	switch {
+	case ok && need.More:
+		return MoreRights
+	case ok && need.Why != "":
+		return LoginOver
+	case ok:
+		return NoLogin
+	case errors.Is(err, oauth.ErrDue):
+		return TokenDue
+	case errors.Is(err, errHeaderToken), errors.Is(err, oauth.ErrForbidden):
+		return Refused
+	}
+	if _, ok := errors.AsType[*oauth.TokenError](err); ok {
+		return NoToken
+	}
+	return ""
+}
 
 // ToolState is whether a tool is offered, and why not.
 type ToolState string
@@ -46,6 +81,7 @@ type Status struct {
 	State    State     `json:"state"`
 	Since    time.Time `json:"since"`
 	Problem  string    `json:"problem,omitempty"`
+	Cause    Cause     `json:"cause,omitempty"` // of the problem, as far as it is known
 	Protocol string    `json:"protocol,omitempty"`
 	Version  string    `json:"version,omitempty"` // as the server calls itself
 	Network  bool      `json:"network,omitempty"` // its program has the machine's
@@ -123,7 +159,7 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		Name: s.c.Name, Where: s.c.Where(), State: s.state, Since: s.since.UTC(), Problem: s.problem,
+		Name: s.c.Name, Where: s.c.Where(), State: s.state, Since: s.since.UTC(), Problem: s.problem, Cause: s.cause,
 		Protocol: s.protocol, Version: s.version, Network: s.c.Network, Login: login, Tools: []ToolStatus{},
 	}
 	about := func(t ToolStatus) ToolStatus {

@@ -27,8 +27,11 @@ type Options struct {
 	// Conceal has secrets of the server taken out of all that leaves the process, in place of those
 	// that it was given before; nil: nobody does.
 	Conceal func(secrets ...string)
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Examining has the login left as it is: no token of it is replaced, and no file is written. Where
+	// one would be replaced a request comes to [ErrDue].
+	Examining bool
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Client is parley as an OAuth client of one MCP server. Its methods may be called concurrently.
@@ -80,6 +83,27 @@ var (
 	errRefused   = errors.New("the authorization server refuses what the configuration says of the client (oauth)")
 )
 
+// ErrDue is what a request comes to of which an examination could only say more by replacing a token.
+var ErrDue = errors.New("its token is not taken any more; a gateway that runs replaces it, which an examination does not")
+
+// TokenError is why a request was not made: there is a login, or a client that logs in by itself, and
+// no token can be had by it.
+type TokenError struct{ Cause error }
+
+// Error says what was attempted.
+func (e *TokenError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *TokenError) Unwrap() error { return e.Cause }
+
+// noToken returns err, which is no *[LoginError], as a *[TokenError].
+func noToken(err error) error {
+	if _, ok := errors.AsType[*LoginError](err); ok || err == nil || errors.Is(err, ErrDue) {
+		return err
+	}
+	return &TokenError{err}
+}
+
 // fetchTime is how long all requests for one token, or for one step of a login, may take.
 const fetchTime = 20 * time.Second
 
@@ -103,7 +127,7 @@ func (s source) Token() (*oauth2.Token, error) {
 	defer cancel()
 	g, err := s.c.current(ctx)
 	if err != nil || g == nil {
-		return nil, err
+		return nil, noToken(err)
 	}
 	return g.token(), nil
 }
@@ -125,6 +149,10 @@ func (c *Client) current(ctx context.Context) (*grant, error) {
 	case g.Refresh == "" && g.over(now):
 		return nil, nil //nolint:nilnil // as above
 	case g.Refresh == "":
+		return g, nil
+	case c.o.Examining && g.over(now):
+		return nil, nil //nolint:nilnil // as above
+	case c.o.Examining:
 		return g, nil
 	}
 	fresh, err := c.refresh(ctx, g.Access)
@@ -161,14 +189,47 @@ func (c *Client) Authorize(ctx context.Context, r *http.Request, res *http.Respo
 		return fmt.Errorf("%w: it wants %s", ErrForbidden, strings.Join(said.scopes, " "))
 	case c.o.Config.ByItself():
 		_, err := c.ownGrant(ctx, sent)
-		return err
+		return noToken(err)
 	case res.StatusCode == http.StatusForbidden:
 		return &LoginError{Server: c.o.Server, More: true, Scopes: said.scopes}
+	case c.o.Examining:
+		return noToken(c.due(ctx))
 	case sent == "":
-		return c.missing()
+		return noToken(c.missing())
 	}
 	_, err := c.refresh(ctx, sent)
-	return err
+	return noToken(err)
+}
+
+// due returns what a request comes to whose token was refused, or for which there is none that is
+// valid, when no token may be replaced. Whether the authorization server is there is looked at: a
+// request that has no grant in it changes nothing.
+func (c *Client) due(ctx context.Context) error {
+	g, err := c.load()
+	switch {
+	case err != nil:
+		return err
+	case g == nil || g.Ended != "":
+		return c.missing()
+	case g.Refresh == "":
+		return &LoginError{Server: c.o.Server, Why: "the server does not take its token any more"}
+	}
+	if err := checkSecure(g.TokenURL); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.TokenURL, nil)
+	if err != nil {
+		return fmt.Errorf("ask the authorization server: %w", err)
+	}
+	res, err := c.o.HTTP.Do(r)
+	if err != nil {
+		return fmt.Errorf("its token has to be replaced, and the authorization server does not answer: %w", c.worded(err))
+	}
+	_ = res.Body.Close()
+	if res.StatusCode >= http.StatusInternalServerError {
+		return fmt.Errorf("its token has to be replaced, and the authorization server answers %d", res.StatusCode)
+	}
+	return ErrDue
 }
 
 // missing returns the error of a request for which there is no grant.

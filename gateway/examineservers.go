@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"parley/gateway/doctor"
+	"parley/gateway/settings"
+	"parley/tools/mcp"
+	"parley/tools/programs"
+	"parley/tools/sandbox"
+)
+
+// examinationRooms are where the programs of MCP servers run while they are examined: in a sandbox,
+// each in an empty folder, as at the first start of a gateway. What they write there is removed.
+type examinationRooms struct {
+	g      *Gateway
+	folder string           // empty: no program was started
+	box    *sandbox.Sandbox // nil: none was opened
+}
+
+// servers returns the MCP servers that turns of this process could use. With unlooked none is asked,
+// and no program is started.
+func (r *examinationRooms) servers(ctx context.Context, unlooked bool) (all []doctor.MCPServer) {
+	if !r.g.cfg.HasRole(settings.RoleWorker) {
+		return nil
+	}
+	open := sync.OnceValues(func() (programs.Runner, error) { return r.open(ctx) })
+	for _, c := range r.g.cfg.MCP.Servers {
+		s := doctor.MCPServer{Name: c.Name, Where: c.Where()}
+		if !unlooked {
+			s.Examine = func(ctx context.Context) (mcp.Status, error) { return r.examine(ctx, c, open) }
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// open opens the sandbox, and makes the folder in which those of the programs are. The runner is nil
+// where nothing can be walled in.
+func (r *examinationRooms) open(ctx context.Context) (programs.Runner, error) {
+	var err error
+	if r.box, err = r.g.openSandbox(ctx); err != nil {
+		return nil, err
+	}
+	if r.folder, err = os.MkdirTemp("", "parley-doctor-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the programs of MCP servers: %w", err)
+	}
+	if r.box == nil || !r.box.Usable() {
+		return nil, nil //nolint:nilnil // as the comment says
+	}
+	return walls{r.box}, nil
+}
+
+// examine looks how a server is. What it or its program says is shown without what is secret.
+func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func() (programs.Runner, error)) (mcp.Status, error) {
+	g := r.g
+	o := mcp.Options{
+		Version: g.o.Version, Now: g.o.Now, Logins: g.cfg.LoginsDir(),
+		Conceal: func(server string, secrets ...string) {
+			g.redactor.Replace("login at the MCP server "+server, secrets...)
+		},
+	}
+	if len(c.Command) > 0 {
+		var err error
+		if o.Runner, err = open(); err != nil {
+			return mcp.Status{}, err
+		}
+		o.Folder = func(server string) string { return filepath.Join(r.folder, server) }
+	}
+	st, err := mcp.Examine(ctx, c, o)
+	st.Problem = g.redactor.Clean(st.Problem)
+	return st, err //nolint:wrapcheck // it names the server
+}
+
+// close removes what the programs left. None may run any more.
+func (r *examinationRooms) close() error {
+	var errs []error
+	if r.box != nil {
+		errs = append(errs, r.box.Close())
+	}
+	if r.folder != "" {
+		errs = append(errs, os.RemoveAll(r.folder))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clean up after the programs of MCP servers: %w", err)
+	}
+	return nil
+}

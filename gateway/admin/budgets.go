@@ -215,13 +215,17 @@ func (s *Server) spenders(ctx context.Context, now time.Time) (all []spender, er
 	if err != nil {
 		return nil, err
 	}
+	schedulers, err := s.schedulers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	seen := map[sessions.Scope]bool{}
 	for _, root := range roots {
 		turns, err := s.o.Store.TurnsOf(ctx, root.ID)
 		if err != nil {
 			return nil, err
 		}
-		for _, sp := range s.spendersOf(root, turns, today) {
+		for _, sp := range s.spendersOf(root, turns, today, schedulers) {
 			if seen[sp.scope] {
 				continue
 			}
@@ -237,15 +241,38 @@ func (s *Server) spenders(ctx context.Context, now time.Time) (all []spender, er
 	return all, nil
 }
 
-// spendersOf returns whose budgets the turns of a root count for that did not end before a time.
-func (s *Server) spendersOf(root sessions.Session, turns []sessions.Turn, since time.Time) (all []spender) {
+// schedulers returns who has scheduled something, by the names of the jobs: they pay for its runs.
+func (s *Server) schedulers(ctx context.Context) (map[string]string, error) {
+	people := map[string]string{}
+	if s.o.Jobs == nil {
+		return people, nil
+	}
+	jobs, err := s.o.Jobs(ctx)
+	if _, err = passUnreadable(err); err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if j.Person != "" {
+			people[j.Name] = j.Person
+		}
+	}
+	return people, nil
+}
+
+// spendersOf returns whose budgets the turns of a root count for that did not end before a time. A run
+// of what a person has scheduled counts for that person; one of a job of the configuration for nobody.
+func (s *Server) spendersOf(root sessions.Session, turns []sessions.Turn, since time.Time, schedulers map[string]string) (all []spender) {
 	l, channel := s.o.Limits(), ""
 	for _, t := range turns {
 		channel = t.Channel
 		if !t.EndedAt.IsZero() && t.EndedAt.Before(since) {
 			continue
 		}
-		if messages.JobOf(root.Key, t.Sender, t.From) == "" {
+		job := messages.JobOf(root.Key, t.Sender, t.From)
+		if job != "" {
+			t.Sender = schedulers[job]
+		}
+		if t.Sender != "" {
 			all = append(all, spender{scope: l.PersonScope(t.From, t.Sender), of: t.Sender, channel: t.Channel, asked: &t})
 		}
 		if t.From.Kind != sessionkeys.DM {
@@ -274,7 +301,11 @@ func (s *Server) conversation(ctx context.Context, text string) ([]spender, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.spendersOf(root, turns[max(len(turns)-1, 0):], time.Time{}), nil
+	schedulers, err := s.schedulers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.spendersOf(root, turns[max(len(turns)-1, 0):], time.Time{}, schedulers), nil
 }
 
 // budgetState reads what somebody has spent of a budget, and what that is raised by.

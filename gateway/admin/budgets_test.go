@@ -12,16 +12,21 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
 	"parley/gateway/listeners"
+	"parley/gateway/messages"
+	"parley/gateway/schedule"
+	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/transcript"
 )
 
-// newPurse returns a shelf's store with an operator who knows its budgets.
-func newPurse(t *testing.T, h *shelf) *door {
+// newPurse returns a shelf's store with an operator who knows its budgets and jobs.
+func newPurse(t *testing.T, h *shelf, jobs ...schedule.Job) *door {
 	t.Helper()
 	limits := budgets.Limits{Turn: costs.USD, Session: 20 * costs.USD, Person: 5 * costs.USD, Day: 50 * costs.USD, ChannelsByTheDay: map[string]costs.Amount{"tg": 0, "other": 8 * costs.USD}}
 	now := func() time.Time { return noon.Add(time.Hour) }
 	s, err := admin.New(t.Context(), admin.Options{
 		Socket: listeners.Off, Store: h.store, Limits: func() budgets.Limits { return limits }, Now: now,
+		Jobs: func(context.Context) ([]schedule.Job, error) { return jobs, nil },
 		Raised: func(ctx context.Context, sc sessions.Scope, at time.Time) (costs.Amount, error) {
 			all, err := approvals.Raises(ctx, h.store, at)
 			if err != nil {
@@ -119,6 +124,53 @@ func TestAnOperatorSeesBudgetsAndRaisesThem(t *testing.T) {
 	}
 	if _, failed := ask[admin.Approval](d, "POST", "/v1/approvals/"+second.ID+"/deny"); failed.Kind != admin.Refused || !strings.Contains(failed.Message, "parley budget revoke") {
 		t.Errorf("denied: %+v", failed)
+	}
+}
+
+// ran opens a turn in which a job runs whose results go to a chat with a person.
+func (h *shelf) ran(peer, job string) (sessions.Fence, sessions.Turn) {
+	h.t.Helper()
+	to := sessionkeys.Address{Channel: "telegram", Account: "bot", Kind: sessionkeys.DM, Peer: peer}
+	key, err := sessionkeys.For("main", messages.JobAddress(to, job))
+	h.ok(err)
+	m, _, err := h.store.Touch(h.t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 1, By: h.ann, Take: true, Now: noon})
+	h.ok(err)
+	turn, _, err := h.store.Open(h.t.Context(), m.Fence(), sessions.OpenTurn{
+		Turn:    sessions.Turn{ID: "turn-" + job, Seq: 1, Channel: "tg", From: to, Sender: messages.JobSender(job), ReceivedAt: noon, OpenedAt: noon},
+		Events:  []sessions.InboxID{{Channel: "telegram", Account: "bot", Chat: peer, Event: job}},
+		Message: transcript.Message{ID: "said-" + job, Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: "do it"}}, CreatedAt: noon},
+	})
+	h.ok(err)
+	return m.Fence(), turn
+}
+
+// Who has scheduled something pays for its runs, and is listed also on a day on which they did not
+// write. A job of the configuration is nobody's.
+func TestBudgetsOfWhoHasOnlySchedules(t *testing.T) {
+	t.Parallel()
+	h := newShelf(t)
+	errand := schedule.Job{Name: "p.0a1b2c3d4e5f.abcde", Person: "cem"}
+	d := newPurse(t, h, errand, schedule.Job{Name: "tidy"})
+	f, turn := h.ran("chat-9", errand.Name)
+	session := string(turn.Session)
+	turn.Sender = "cem" // as ErrandScopes has it
+	h.spends(f, turn, 2*costs.USD)
+	f, turn = h.ran("chat-9", "tidy")
+	turn.Sender = ""
+	h.spends(f, turn, costs.USD)
+
+	raised, failed := ask[admin.RaisedBudget](d, "POST", "/v1/budgets/raise", "budget", "person_per_day", "amount", "5", "for", "2h", "channel", "tg", "person", "cem")
+	if failed.Message != "" {
+		t.Fatal(failed.Message)
+	}
+	const line = "person_per_day of cem: 2.00 of 10.00, 5.00 raised, 0.200, 2026-03-14\n"
+	page, _ := ask[admin.BudgetPage](d, "GET", "/v1/budgets")
+	if got := inBrief(page); !strings.Contains(got, line) || strings.Count(got, "person_per_day") != 2 || len(page.Raises) != 1 || page.Raises[0].Of != "cem" {
+		t.Errorf("listed, with %+v:\n%s", page.Raises, got)
+	}
+	page, _ = ask[admin.BudgetPage](d, "GET", "/v1/budgets", "session", session)
+	if got := inBrief(page); !strings.HasSuffix(got, line) || len(page.Raises) != 1 || page.Raises[0].ID != raised.ID {
+		t.Errorf("of the run's session, with %+v:\n%s", page.Raises, got)
 	}
 }
 

@@ -77,13 +77,17 @@ func (v budgetView) card(f page.Frame, back string) h.Node {
 		h.Meter(h.Min("0"), h.Max("100"), h.Low("70"), h.High("90"), h.Optimum("0"),
 			h.Value(strconv.Itoa(v.used())), page.Label("Used: "+v.Title), h.Text(used)),
 		h.If(!v.Ends.IsZero(), h.P(h.Class("small"), h.Text("Begins again "+page.When(v.Ends)+" UTC."))),
-		h.Map(v.Raises, RaisedBudget.line),
+		h.Map(v.Raises, func(r RaisedBudget) h.Node { return r.standing(f, back) }),
 		h.Details(h.Summary(h.Text("Raise it for a while")), v.form(f, back)),
 	)
 }
 
-func (r RaisedBudget) line() h.Node {
-	return h.P(h.Class("small"), h.Text("Raised by "+money(r.Amount)+" until "+page.When(r.Until)+" UTC, by "), page.Line(r.By), h.Text(" at "+page.When(r.Since)+"."))
+// standing shows a raise that holds, with the form that takes it back.
+func (r RaisedBudget) standing(f page.Frame, back string) h.Node {
+	return h.Group{
+		h.P(h.Class("small"), h.Text("Raised by "+money(r.Amount)+" until "+page.When(r.Until)+" UTC, by "), page.Line(r.By), h.Text(" at "+page.When(r.Since)+".")),
+		f.Act(h.At("raises", r.ID), "", page.Hidden("back", back), h.Button(h.Text("Take "+money(r.Amount)+" back"))),
+	}
 }
 
 // form raises a budget.

@@ -54,11 +54,26 @@ func changeLetterByForm(ctx context.Context, r *http.Request, ask *Client) (said
 	return said, "/trouble", err
 }
 
-func raiseByForm(ctx context.Context, r *http.Request, ask *Client) (said, next string, err error) {
-	next = "/"
+// backFrom returns where a form of a budget's card leads: to the session on whose page that stands, or to
+// the overview.
+func backFrom(r *http.Request) string {
 	if back := r.PostFormValue("back"); back != "" {
-		next = "/sessions/" + url.PathEscape(back)
+		return "/sessions/" + url.PathEscape(back)
 	}
+	return "/"
+}
+
+func revokeByForm(ctx context.Context, r *http.Request, ask *Client) (said, next string, err error) {
+	next = backFrom(r)
+	taken, err := ask.Revoke(ctx, r.PathValue("id"))
+	if err != nil {
+		return "", next, err
+	}
+	return fmt.Sprintf("Taken back: the budget is lower by %s again.", money(taken.Amount)), next, nil
+}
+
+func raiseByForm(ctx context.Context, r *http.Request, ask *Client) (said, next string, err error) {
+	next = backFrom(r)
 	amount, err := costs.ParseAmount(r.PostFormValue("amount"))
 	if err != nil {
 		return "", next, fmt.Errorf("by how many dollars: %w", err)

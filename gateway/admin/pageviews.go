@@ -35,6 +35,7 @@ func (s *Server) Pages() page.Pages {
 		"POST /approvals/{id}":    decideByForm,
 		"POST /dead-letters/{id}": changeLetterByForm,
 		"POST /raise":             raiseByForm,
+		"POST /raises/{id}":       revokeByForm,
 	} {
 		all.Deeds[pattern] = func(ctx context.Context, r *http.Request, by, once string) (said, next string, err error) {
 			said, next, err = d(ctx, r, s.As(by).Once(once))

@@ -29,7 +29,7 @@ func TestNobodySeesAnythingWithoutLoggingIn(t *testing.T) {
 		}
 	}
 	token := hidden(t, b.see("/login"), "token")
-	for _, path := range []string{"/raise", "/approvals/x", "/dead-letters/x", "/logout"} {
+	for _, path := range []string{"/raise", "/raises/x", "/approvals/x", "/dead-letters/x", "/logout"} {
 		if status, body := b.send(path, url.Values{"token": {token}}); status != http.StatusForbidden {
 			t.Errorf("%s is answered with %d: %s", path, status, body)
 		}

@@ -144,7 +144,24 @@ func formActsOnce(t *testing.T, gw *gatewaytest.Running) {
 			t.Errorf("%s does not show the session:\n%s", path, body)
 		}
 	}
-	if actions := b.see("/actions"); strings.Count(actions, "<bdi>ann</bdi>") != 3 || !strings.Contains(actions, "global_per_day by $2.50 for 1h0m0s") {
+	overview = b.see("/")
+	_, standing, _ := strings.Cut(overview, "by the operator (ann) at ")
+	revoke := url.Values{"token": {hidden(t, standing, "token")}, "once": {hidden(t, standing, "once")}, "back": {hidden(t, standing, "back")}}
+	path = within(t, standing, `action="(/raises/[^"]+)"`)
+	for _, want := range []string{"Taken back: the budget is lower by $2.50 again.", "that was done already, by ann at "} {
+		if status, body := b.send(path, revoke); status != http.StatusOK || !strings.Contains(body, want) || strings.Contains(body, "/raises/") {
+			t.Errorf("a raise is taken back: %d: %s", status, body)
+		}
+	}
+	revoke.Set("once", "anotherform7654321")
+	if _, body := b.send(path, revoke); !strings.Contains(body, "Nothing was done: that raise is over since ") {
+		t.Errorf("taken back by another form: %s", body)
+	}
+	limits, err = client(gw).TotalBudgets(t.Context())
+	if err != nil || limits.Budgets[0].Raised != 0 || limits.Raises[0].State != admin.RaiseRevoked {
+		t.Errorf("after it was taken back: %+v, %v", limits, err)
+	}
+	if actions := b.see("/actions"); strings.Count(actions, "<bdi>ann</bdi>") != 5 || !strings.Contains(actions, "global_per_day by $2.50 for 1h0m0s") {
 		t.Errorf("what operators did:\n%s", actions)
 	}
 }

@@ -67,7 +67,9 @@ func (s *Server) Handler() http.Handler {
 			s.serveFile(w, r, path)
 		case strings.HasPrefix(path, "/upload/v1/"):
 			s.serveUpload(w, r, path[len("/upload/v1/"):])
-		case strings.HasPrefix(path, "/actions/"), strings.HasPrefix(path, "/commands/"):
+		case strings.HasPrefix(path, "/actions/"):
+			s.serveResponse(w, r)
+		case strings.HasPrefix(path, "/commands/"): // parley answers by methods
 			http.NotFound(w, r)
 		case strings.HasPrefix(path, "/sim/"):
 			control.ServeHTTP(w, r)

@@ -112,6 +112,10 @@ type MessageEntry struct {
 	ThreadTS string `json:"thread_ts,omitempty"`
 	// Ephemeral names the only person who sees it.
 	Ephemeral string `json:"ephemeral,omitempty"`
+	// Unseen: it is ephemeral, and in a thread in which nobody has replied, so that no client
+	// shows it. (Slack: "Ephemeral messages in threads are only shown if there is already an
+	// active thread.")
+	Unseen bool `json:"unseen,omitempty"`
 	// Metadata as it was posted last, JSON.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Files    []string        `json:"files,omitempty"`

@@ -201,25 +201,6 @@ func (r *room) reply(m *wireMessage) {
 	root.message = &w
 }
 
-// postEphemeral shows a message to one person. It is in no history.
-func (c *call) postEphemeral() any {
-	r := c.target(true)
-	if !c.isKnownUser(c.args["user"]) {
-		panic(refuse("user_not_in_channel"))
-	}
-	p := readPost(c, 0)
-	c.ts = c.stamp()
-	c.message = c.books.messages.Add(MessageEntry{
-		App: c.app.Name, Channel: r.channel.ID, TS: c.ts, ThreadTS: c.args["thread_ts"], Ephemeral: c.args["user"], Versions: []Version{p.version(c)},
-	})
-	c.books.totals.Posted++
-	c.show(Happening{
-		Kind: "posted", App: c.app.Name, Channel: r.channel.ID, ThreadTS: c.args["thread_ts"], TS: c.ts, Text: p.shown, Blocks: p.blocks, User: c.args["user"], At: c.opts.Now(),
-	})
-	c.books.Notify()
-	return map[string]any{"message_ts": c.ts}
-}
-
 func (c *call) update() any {
 	r := c.target(true)
 	st := r.ownMessage(c, "cant_update_message")

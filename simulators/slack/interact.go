@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,7 +22,8 @@ func (s *people) Command(app string, c Channel, p Person, command, text string) 
 	}
 	s.known[p.ID] = p
 	r := s.enter(c)
-	url := s.answerAt("commands")
+	r.people[p.ID] = true
+	url := s.answerAt("commands", nil)
 	name := r.channel.Name
 	switch c.Kind {
 	case IM:
@@ -46,28 +48,37 @@ func (s *people) Command(app string, c Channel, p Person, command, text string) 
 }
 
 // Press lets p press a button of an app's message, with the button's action id
-// and value.
+// and value. What one person sees nobody else presses, and Slack sends no copy of it along.
 func (s *people) Press(p Person, channel, ts, actionID, value string) (said ActionResult, err error) {
 	defer stage.Act(&s.mu, &err, "press")()
-	r, st := s.at(channel, ts)
-	if st.author == nil {
+	r, st := s.findShown(channel, ts)
+	private := st.entry != nil && st.entry.Ephemeral != ""
+	switch {
+	case st.author == nil:
 		panic(stage.Forbid("%w: %s is no app's", errNoMessage, ts))
+	case private && st.entry.Ephemeral != p.ID:
+		panic(stage.Forbid("%w: %s does not see %s", errNoMessage, p.ID, ts))
+	case private && st.entry.Unseen:
+		panic(stage.Forbid("%w: %s is in a thread that nobody sees", errNoMessage, ts))
 	}
-	s.known[p.ID] = p
+	s.known[p.ID], r.people[p.ID] = p, true
 	a := st.author
-	blockID := blockOf(st.message.Blocks, actionID)
-	url := s.answerAt("actions")
+	blockID, label := buttonOf(st.message.Blocks, actionID)
+	url := s.answerAt("actions", st)
 	payload := map[string]any{
 		"type": "block_actions", "api_app_id": a.ID, "token": "verification", "trigger_id": s.trigger(), "response_url": url,
 		"user": map[string]any{"id": p.ID, "username": p.Name, "name": p.Name, "team_id": s.teamOf(p)},
 		"team": map[string]any{"id": s.opts.Team.ID, "domain": s.opts.Team.Domain}, "enterprise": s.enterprise(),
 		"is_enterprise_install": a.OrgWide, "channel": map[string]any{"id": channel, "name": r.channel.Name},
-		"container": map[string]any{"type": "message", "message_ts": ts, "channel_id": channel, "is_ephemeral": false, "thread_ts": st.message.ThreadTS},
+		"container": map[string]any{"type": "message", "message_ts": ts, "channel_id": channel, "is_ephemeral": private, "thread_ts": st.message.ThreadTS},
 		"message":   st.message.bare(), "state": map[string]any{"values": map[string]any{}},
 		"actions": []any{map[string]any{
 			"action_id": actionID, "block_id": blockID, "value": value, "type": "button", "action_ts": s.stamp(),
-			"text": map[string]any{"type": "plain_text", "text": value, "emoji": true},
+			"text": map[string]any{"type": "plain_text", "text": cmp.Or(label, value), "emoji": true},
 		}},
+	}
+	if private {
+		delete(payload, "message")
 	}
 	d := &delivery{app: a, envelope: "interactive", payload: mustJSON(payload)}
 	s.record(d, EventEntry{
@@ -79,23 +90,26 @@ func (s *people) Press(p Person, channel, ts, actionID, value string) (said Acti
 	return said, nil
 }
 
-// blockOf returns the id of the block with the action.
-func blockOf(blocks json.RawMessage, actionID string) string {
+// buttonOf returns the id of the block with the action, and what its button shows.
+func buttonOf(blocks json.RawMessage, actionID string) (blockID, label string) {
 	var list []struct {
 		BlockID  string `json:"block_id"`
 		Elements []struct {
 			ActionID string `json:"action_id"`
+			Text     struct {
+				Text string `json:"text"`
+			} `json:"text"`
 		} `json:"elements"`
 	}
 	_ = json.Unmarshal(blocks, &list) // blocks of another shape have no buttons
 	for _, b := range list {
 		for _, e := range b.Elements {
 			if e.ActionID == actionID {
-				return b.BlockID
+				return b.BlockID, e.Text.Text
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func (s *people) enterprise() any {
@@ -104,11 +118,6 @@ func (s *people) enterprise() any {
 		return nil
 	}
 	return map[string]any{"id": t.EnterpriseID, "name": t.EnterpriseName}
-}
-
-// answerAt makes a response URL. Nothing is there: parley answers by methods.
-func (s *people) answerAt(kind string) string {
-	return fmt.Sprintf("%s/%s/%s/%d/%s", s.URL(), kind, s.opts.Team.ID, s.rng.Uint64(), s.makeID(""))
 }
 
 // trigger makes what would open a view.

@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	sim "parley/simulators/slack"
 )
 
-// respond posts to a response URL.
 func TestACommandIsDelivered(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -76,6 +76,91 @@ func TestAPressedButtonIsDelivered(t *testing.T) {
 	}
 	s.ack(f)
 	w.until(func(b sim.Book) bool { return b.Totals.Acknowledged == 1 })
+}
+
+// What one person sees is in no history and in no call's reach: who sees it presses its buttons, and
+// what the app then posts to the URL of that press is all that changes it.
+func TestAnEphemeralMessageIsChangedByItsResponseURLAlone(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	root := w.say(general, ann, "hello")
+	quiet := w.say(general, ann, "nobody has replied to this")
+	w.call("chat.postMessage", map[string]any{"channel": general.ID, "text": "hi", "thread_ts": root.TS})
+	bob := sim.Person{ID: "U0BOB", Name: "bob"}
+	w.say(sim.Channel{ID: "C0OTHER", Kind: sim.Public}, bob, "I am elsewhere")
+	ask := map[string]any{"channel": general.ID, "text": "sure?", "blocks": []any{button}, "thread_ts": root.TS}
+	for user, want := range map[string]string{bob.ID: "user_not_in_channel", "U0NOBODY": "user_not_found"} {
+		ask["user"] = user
+		if a := w.call("chat.postEphemeral", ask); a.Error != want {
+			t.Errorf("to %s: %+v", user, a)
+		}
+	}
+	ask["user"] = ann.ID
+	w.call("chat.postEphemeral", ask)
+	ask["thread_ts"] = quiet.TS
+	w.call("chat.postEphemeral", ask)
+	all := w.Books().Messages
+	seen, unseen := all[len(all)-2], all[len(all)-1]
+	if seen.Ephemeral != ann.ID || seen.Unseen || !unseen.Unseen {
+		t.Fatalf("posted %+v, %+v", seen, unseen)
+	}
+	if a := w.call("chat.update", map[string]any{"channel": general.ID, "ts": seen.TS, "text": "x"}); a.Error != "message_not_found" {
+		t.Errorf("chat.update gives %+v", a)
+	}
+	for who, ts := range map[sim.Person]string{bob: seen.TS, ann: unseen.TS} {
+		if _, err := w.Press(who, general.ID, ts, "stop", "now"); err == nil {
+			t.Errorf("%s has pressed %s", who.ID, ts)
+		}
+	}
+	s := w.connect()
+	if _, err := w.Press(ann, general.ID, seen.TS, "stop", "now"); err != nil {
+		t.Fatal(err)
+	}
+	f := s.read()
+	for f.Type != "interactive" {
+		f = s.read()
+	}
+	var p struct {
+		URL       string          `json:"response_url"`
+		Message   json.RawMessage `json:"message"`
+		Container struct {
+			TS        string `json:"message_ts"`
+			Thread    string `json:"thread_ts"`
+			Ephemeral bool   `json:"is_ephemeral"`
+		} `json:"container"`
+	}
+	if err := json.Unmarshal(f.Payload, &p); err != nil || !p.Container.Ephemeral || p.Container.TS != seen.TS || p.Container.Thread != root.TS || p.Message != nil {
+		t.Fatalf("payload %s %v", f.Payload, err)
+	}
+	respond := func(body string) (int, string) {
+		t.Helper()
+		res, err := w.client.Post(p.URL, "application/json", strings.NewReader(body)) //nolint:noctx // the client of the test
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(text)
+	}
+	for _, wrong := range []string{`{"text":"x"}`, `{"replace_original":true}`, `{"nonsense":1}`} {
+		if status, text := respond(wrong); status < 400 {
+			t.Errorf("%s: %d %s", wrong, status, text)
+		}
+	}
+	for range 5 {
+		if status, text := respond(`{"replace_original":true,"text":"pressed"}`); status != http.StatusOK || text != "ok" {
+			t.Fatalf("replaced: %d %s", status, text)
+		}
+	}
+	if status, text := respond(`{"delete_original":true}`); status != http.StatusNotFound || !strings.Contains(text, "used_url") {
+		t.Errorf("a sixth time: %d %s", status, text)
+	}
+	all = w.Books().Messages
+	if m := all[len(all)-2]; m.Text() != "pressed" || len(m.Versions[len(m.Versions)-1].Blocks) > 0 {
+		t.Errorf("it shows %+v", m)
+	}
 }
 
 // page is what a browser without a session is shown.

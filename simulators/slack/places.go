@@ -86,6 +86,8 @@ type room struct {
 	channel  Channel
 	absent   map[string]bool // apps that are no members
 	archived bool
+	people   map[string]bool           // who has been seen here, and so are members
+	private  map[string]*storedMessage // what one person sees, and no method finds
 	messages map[string]*storedMessage
 	order    []string // timestamps
 	keep     int
@@ -112,7 +114,7 @@ func (r *room) add(st *storedMessage) {
 func (s *rooms) enter(c Channel) *room {
 	r, ok := s.open[c.ID]
 	if !ok {
-		r = &room{channel: c, absent: map[string]bool{}, messages: map[string]*storedMessage{}, keep: s.opts.History}
+		r = &room{channel: c, absent: map[string]bool{}, people: map[string]bool{}, private: map[string]*storedMessage{}, messages: map[string]*storedMessage{}, keep: s.opts.History}
 		s.open[c.ID] = r
 	}
 	if c.Name != "" {

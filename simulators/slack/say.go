@@ -24,7 +24,8 @@ type people struct {
 	*world
 	*rooms
 	*fileStore
-	known map[string]Person
+	known     map[string]Person
+	responses map[string]*response // by the path of their URL
 }
 
 // SayOptions are what else there is to a message.
@@ -81,6 +82,7 @@ func (s *people) Say(c Channel, p Person, text string, o SayOptions) (said Actio
 	s.installed(c.App)
 	s.known[p.ID] = p
 	r := s.enter(c)
+	r.people[p.ID] = true
 	if r.archived {
 		panic(stage.Forbid("%w: it is archived", errChannel))
 	}
@@ -203,6 +205,7 @@ func (s *people) Join(c Channel, p Person) (said ActionResult, err error) {
 	}
 	s.known[p.ID] = p
 	r := s.enter(c)
+	r.people[p.ID] = true
 	return s.publishMembership(r, p.ID), nil
 }
 
@@ -261,7 +264,7 @@ func (s *people) Archive(c Channel) (err error) {
 func (s *people) React(p Person, channel, ts, name string, remove bool) (said ActionResult, err error) {
 	defer stage.Act(&s.mu, &err, "react")()
 	r, st := s.at(channel, ts)
-	s.known[p.ID] = p
+	s.known[p.ID], r.people[p.ID] = p, true
 	if !st.react(name, p.ID, remove) {
 		panic(stage.Forbid("%w: nothing changes", errNoMessage))
 	}

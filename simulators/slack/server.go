@@ -75,7 +75,7 @@ func (s *Server) reset() {
 	s.rng = stage.NewRand(s.opts.Seed)
 	s.install()
 	s.agenda.clear()
-	s.open, s.known = map[string]*room{}, map[string]Person{}
+	s.open, s.known, s.responses = map[string]*room{}, map[string]Person{}, map[string]*response{}
 	s.stored, s.uploads = map[string]*storedFile{}, map[string]*storedFile{}
 	s.sessions = map[sessionKey]*SessionEntry{}
 	s.books = newBooks(s.opts.Keep, &s.changes)

@@ -17,7 +17,7 @@ func (d *decoder) makeAbsolute(cfg *settings.Config) {
 	for _, p := range []*string{&cfg.StateDir, &cfg.Broker.CredentialsFile, &cfg.Broker.TokenFile, &cfg.Store.Redis.PasswordFile, &cfg.Prices.File, &cfg.Tools.File, &cfg.Webhooks.CertFile, &cfg.Webhooks.KeyFile, &cfg.MCP.Logins} {
 		*p = d.absolutePath(*p)
 	}
-	lists := [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots, cfg.Skills}
+	lists := [][]string{cfg.Files.Denied, cfg.Files.ExtraRoots, cfg.Files.WritableRoots, cfg.Skills}
 	for _, a := range cfg.Agents {
 		lists = append(lists, a.Instructions)
 	}

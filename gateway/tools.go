@@ -181,33 +181,40 @@ func (e *edition) startableAgents(s sessions.Session) []overview.Agent {
 	return some
 }
 
-// checkRoots refuses an extra root that leads by a link to where the state is:
+// checkRoots refuses a further root of the file tools that leads by a link to where the state is:
 // Validate sees the text only.
 func (e *edition) checkRoots() error {
 	state, err := filepath.EvalSymlinks(e.cfg.StateDir)
 	if err != nil {
 		return fmt.Errorf("find the state folder: %w", err)
 	}
-	for i, root := range e.cfg.Files.ExtraRoots {
-		leads, err := filepath.EvalSymlinks(root)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			e.log.Warn("extra root not found", "key", fmt.Sprintf("files.extra_roots[%d]", i), "path", root)
-		case err != nil:
-			return fmt.Errorf("files.extra_roots[%d]: %w", i, err)
-		case settings.Overlap(leads, state):
-			return fmt.Errorf("files.extra_roots[%d]: %s leads to %s, which and the state folder lie in each other", i, root, leads)
+	for _, list := range e.cfg.Files.Roots() {
+		for i, root := range list.Paths {
+			key := fmt.Sprintf("files.%s[%d]", list.Key, i)
+			leads, err := filepath.EvalSymlinks(root)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				e.log.Warn("extra root not found", "key", key, "path", root)
+			case err != nil:
+				return fmt.Errorf("%s: %w", key, err)
+			case settings.Overlap(leads, state):
+				return fmt.Errorf("%s: %s leads to %s, which and the state folder lie in each other", key, root, leads)
+			}
 		}
 	}
 	return nil
 }
 
-// warnRoots names the extra roots that hold far more than an operator may think.
+// warnRoots names the further roots that hold far more than an operator may think.
 func (e *edition) warnRoots() {
 	home, _ := os.UserHomeDir()
 	for _, i := range e.cfg.Files.WideRoots(home) {
 		e.log.Warn("extra root is wide: every conversation may read all of it but what is denied",
 			"key", fmt.Sprintf("files.extra_roots[%d]", i), "path", e.cfg.Files.ExtraRoots[i])
+	}
+	for _, i := range e.cfg.Files.WideWritableRoots(home) {
+		e.log.Warn("writable root is wide: every conversation may change all of it but what is denied",
+			"key", fmt.Sprintf("files.writable_roots[%d]", i), "path", e.cfg.Files.WritableRoots[i])
 	}
 }
 

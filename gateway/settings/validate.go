@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,13 +86,37 @@ func (c Config) Validate() error {
 	c.validateTranscription(&ps)
 	ps.Check("workspaces", c.Workspaces.Validate())
 	ps.Check("retention", c.Retention.Validate())
-	for i, root := range c.Files.ExtraRoots {
-		if Overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {
-			ps.Add(fmt.Sprintf("files.extra_roots[%d]", i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)
-		}
-	}
+	c.validateRoots(&ps)
 	c.validateSkills(&ps)
 	return ps.Err()
+}
+
+// validateRoots refuses roots of the file tools that lead to all conversations, and those in which
+// agents could change what they are told.
+func (c Config) validateRoots(ps *problems.List) {
+	for _, list := range c.Files.Roots() {
+		for i, root := range list.Paths {
+			if Overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {
+				ps.Add(fmt.Sprintf("files.%s[%d]", list.Key, i), "%s and the state folder %s lie in each other: every conversation could read all others", root, c.StateDir)
+			}
+		}
+	}
+	told := map[string]string{}
+	for i, p := range c.Skills {
+		told[fmt.Sprintf("skills[%d]", i)] = p
+	}
+	for name, a := range c.Agents {
+		for i, p := range a.Instructions {
+			told[fmt.Sprintf("agents.%s.instructions[%d]", name, i)] = p
+		}
+	}
+	for i, root := range c.Files.WritableRoots {
+		for _, key := range slices.Sorted(maps.Keys(told)) {
+			if Overlap(filepath.Clean(root), filepath.Clean(told[key])) {
+				ps.Add(fmt.Sprintf("files.writable_roots[%d]", i), "%s and %s, %s, lie in each other: whoever talks to an agent could change what all of them are told", root, key, told[key])
+			}
+		}
+	}
 }
 
 // Overlap reports whether one of two clean, absolute paths is the other or lies in

@@ -25,6 +25,9 @@ type Config struct {
 	// ExtraRoots are absolute paths of further folders that every session may
 	// read. A root that is not there is out of reach.
 	ExtraRoots []string `yaml:"extra_roots"`
+	// WritableRoots are absolute paths of further folders that every session may read and change.
+	// Denied, and what is always out of reach in extra roots, wins here too.
+	WritableRoots []string `yaml:"writable_roots"`
 	// Trusted are further names of files and folders that something outside the
 	// session believes, such as the file that a memory is kept in. Upper and
 	// lower case are the same. Writing them, or anything below them, is of
@@ -59,14 +62,30 @@ func (c Config) Defaults() Config {
 	return c
 }
 
+// RootList is one of the lists of further roots, with its key in the configuration.
+type RootList struct {
+	Key   string
+	Paths []string
+}
+
+// Roots returns the lists of further roots.
+func (c Config) Roots() []RootList {
+	return []RootList{{"extra_roots", c.ExtraRoots}, {"writable_roots", c.WritableRoots}}
+}
+
 // wideRoots hold what belongs to the whole machine, or to all its users.
 var wideRoots = []string{"/boot", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/sys", "/tmp", "/usr", "/var", "/Users"}
 
 // WideRoots returns the indexes of those ExtraRoots that hold far more than one subject:
 // folders of the whole machine, and home folders, as they are written or as their links lead
 // at present. home is that of the user of this process; "": not known.
-func (c Config) WideRoots(home string) (wide []int) {
-	for i, root := range c.ExtraRoots {
+func (c Config) WideRoots(home string) []int { return wideAmong(c.ExtraRoots, home) }
+
+// WideWritableRoots is WideRoots of the WritableRoots.
+func (c Config) WideWritableRoots(home string) []int { return wideAmong(c.WritableRoots, home) }
+
+func wideAmong(roots []string, home string) (wide []int) {
+	for i, root := range roots {
 		isWide := func(dir string) bool {
 			return slices.Contains(wideRoots, dir) || slices.Contains([]string{"/home", "/Users"}, filepath.Dir(dir)) ||
 				filepath.IsAbs(home) && isWithin(dir, filepath.Clean(home))
@@ -86,14 +105,14 @@ func (c Config) Validate() error {
 			ps.Add(fmt.Sprintf("denied[%d]", i), "%q is not an absolute path", p)
 		}
 	}
+	for _, list := range c.Roots() {
+		list.check(&ps)
+	}
 	for i, p := range c.ExtraRoots {
-		switch {
-		case !filepath.IsAbs(p):
-			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "%q is not an absolute path", p)
-		case filepath.Clean(p) == "/":
-			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "the whole machine is no root")
-		case denied{alwaysDenied(nil), true}.contains(filepath.Clean(p)):
-			ps.Add(fmt.Sprintf("extra_roots[%d]", i), "%s is always out of reach, because of the keys and other secrets in it; remove it", p)
+		for j, all := range c.WritableRoots {
+			if filepath.IsAbs(p) && isWithin(filepath.Clean(all), filepath.Clean(p)) {
+				ps.Add(fmt.Sprintf("extra_roots[%d]", i), "%s lies in writable_roots[%d], %s, where everything may be changed; remove one of them", p, j, all)
+			}
 		}
 	}
 	for i, name := range c.Trusted {
@@ -117,4 +136,19 @@ func (c Config) Validate() error {
 		ps.Add("search_time", "%s is negative", c.SearchTime)
 	}
 	return ps.Err()
+}
+
+// check adds to ps what is wrong with the roots.
+func (l RootList) check(ps *problems.List) {
+	for i, p := range l.Paths {
+		path := fmt.Sprintf("%s[%d]", l.Key, i)
+		switch {
+		case !filepath.IsAbs(p):
+			ps.Add(path, "%q is not an absolute path", p)
+		case filepath.Clean(p) == "/":
+			ps.Add(path, "the whole machine is no root")
+		case denied{alwaysDenied(nil), true}.contains(filepath.Clean(p)):
+			ps.Add(path, "%s is always out of reach, because of the keys and other secrets in it; remove it", p)
+		}
+	}
 }

@@ -24,6 +24,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"parley/tools"
@@ -86,7 +87,7 @@ func (c Config) boundary() (*boundary, error) {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
 	return &boundary{
-		denied: cleanPaths(c.Denied), private: alwaysDenied(cleanPaths(c.Private)), extra: cleanPaths(c.ExtraRoots), hardlinks: c.AllowHardlinks,
+		denied: cleanPaths(c.Denied), private: alwaysDenied(cleanPaths(c.Private)), extra: cleanPaths(slices.Concat(c.WritableRoots, c.ExtraRoots)), hardlinks: c.AllowHardlinks,
 	}, nil
 }
 

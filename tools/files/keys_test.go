@@ -122,4 +122,8 @@ func TestWideRoots(t *testing.T) {
 	if got := fmt.Sprint(c.WideRoots("")); got != "[0 1 2 3 4 7]" {
 		t.Errorf("without a home, wide are %s", got)
 	}
+	c = files.Config{WritableRoots: []string{"/srv/notes", "/srv/people", link}}
+	if got := fmt.Sprint(c.WideWritableRoots("/srv/people/ann"), c.WideRoots("")); got != "[1 2] []" {
+		t.Errorf("wide and writable are %s", got)
+	}
 }

@@ -22,7 +22,7 @@ var editDoc string
 var deleteDoc string
 
 // NewWriteTools makes write_file, edit_file and delete_file. They change the session's
-// workspace only, never an extra root.
+// workspace and the writable roots, and no extra root that is only to be read.
 //
 // Each opens the folder first and works in that very folder, so a name exchanged
 // for a link meanwhile leads nowhere else; a target that is a link or anything
@@ -33,7 +33,7 @@ var deleteDoc string
 //
 // A call is of category Write, but Admin where its path names what something
 // else trusts later (.git, .bashrc, .env, CLAUDE.md, .mcp.json and the like, and
-// the names of c.Trusted). About one that leads out of the workspace nobody is
+// the names of c.Trusted). About one that leads out of what may be changed nobody is
 // asked: Run refuses it in the words that it has for all that is out of reach. A
 // path that comes to such a file by a link is refused too: it has to be named.
 //
@@ -44,7 +44,7 @@ func NewWriteTools(c Config) ([]tools.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.extra = nil
+	b.extra = cleanPaths(c.WritableRoots)
 	w := &writer{boundary: b, max: cmp.Or(c.MaxWrite, DefaultMaxWrite), trusted: trusted.Fold(c.Trusted)}
 	write, err := tools.New("write_file", writeDoc, alwaysWrite[writeInput], w.write, tools.Announcement{Doing: "Writing", Of: "path"})
 	if err != nil {
@@ -162,8 +162,13 @@ func (j judgedTool) Category(c tools.Call) tools.Category {
 	if !ok {
 		return tools.Write
 	}
-	if rel, ok := relativeTo(filepath.Clean(c.Workspace), abs); ok && trusted.Includes(rel, j.writer.trusted) {
-		return tools.Admin
+	for _, root := range append([]string{filepath.Clean(c.Workspace)}, j.writer.extra...) {
+		if rel, ok := relativeTo(root, abs); ok {
+			if trusted.Includes(rel, j.writer.trusted) {
+				return tools.Admin
+			}
+			break // the first that holds the path is the one in which Run opens it
+		}
 	}
 	return tools.Write
 }

@@ -34,20 +34,26 @@ func listing(list func(s *sdk.Server, n int) *sdk.ListToolsResult) func(mcptest.
 }
 
 // A server that has another page of tools for each that it is asked for is asked for so many
-// only: what it says is kept in memory. Without the bound it is asked until it is too slow.
+// only: what it says is kept in memory. Without the bound it is asked for all it has, which is far more.
 func TestServerWhoseListNeverEnds(t *testing.T) {
 	t.Parallel()
-	w := &world{}
-	r := open(t, w.runner(listing(func(_ *sdk.Server, n int) *sdk.ListToolsResult {
-		return &sdk.ListToolsResult{NextCursor: fmt.Sprint(n), Tools: []*sdk.Tool{{Name: "echo", InputSchema: map[string]any{"type": "object"}}}}
-	})), program(t, mcp.ToolConfig{Name: "echo"}))
-	r.awaitTool("echo", mcp.New)
-	r.stop()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n := len(w.notes); n < 100 || n > 1024 {
-		t.Errorf("it was asked for %d pages", n)
-	}
+	synctest.Test(t, func(t *testing.T) { // a machine may need longer for so many pages than a server has
+		w := &world{}
+		r := open(t, w.runner(listing(func(_ *sdk.Server, n int) *sdk.ListToolsResult {
+			page := &sdk.ListToolsResult{Tools: []*sdk.Tool{{Name: "echo", InputSchema: map[string]any{"type": "object"}}}}
+			if n < 4096 {
+				page.NextCursor = fmt.Sprint(n)
+			}
+			return page
+		})), program(t, mcp.ToolConfig{Name: "echo"}))
+		r.awaitTool("echo", mcp.New)
+		r.stop()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if n := len(w.notes); n < 100 || n > 1024 {
+			t.Errorf("it was asked for %d pages", n)
+		}
+	})
 }
 
 // A server that says at each list of its tools that they have changed is asked now and then.

@@ -23,6 +23,7 @@ type Features struct {
 	Contacts   bool // people can share a contact; needs a ContactHarness
 	Reacts     bool // channels.Reactor; needs a ReactionHarness
 	Buttons    bool // messages can have Choices; needs a ButtonHarness
+	Private    bool // one person of a chat can be sent a message alone; needs a PrivateHarness
 	Proxied    bool // the network is reached over channels.Proxy; needs a ProxyHarness
 	Unordered  bool // the network itself brings events in any order
 	// AtMostOnce: the network forgets an event once it has brought it, whether or
@@ -107,6 +108,9 @@ func Run(t *testing.T, f Features, open func(t testing.TB) Harness) {
 	runOptional(t, f.Contacts, "a contact is said in words", open, testContact)
 	if f.Buttons {
 		runOptional(t, true, "a button says what it was given", open, testButtons)
+	}
+	if f.Private {
+		runOptional(t, true, "what is for one person is seen by nobody else, and its buttons go when they are pressed", open, testPrivate)
 	}
 	runOptional(t, f.Typing, "typing can be shown", open, testTyping)
 	runOptional(t, f.Reacts, "a reaction comes and goes", open, testReact)

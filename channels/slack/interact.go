@@ -106,16 +106,21 @@ type interaction struct {
 		ActionID string `json:"action_id"`
 		ActionTS string `json:"action_ts"`
 		Value    string `json:"value"`
+		Text     struct {
+			Text string `json:"text"`
+		} `json:"text"`
 	} `json:"actions"`
 	Container struct {
-		MessageTS string `json:"message_ts"`
-		ThreadTS  string `json:"thread_ts"`
-		ChannelID string `json:"channel_id"`
+		MessageTS   string `json:"message_ts"`
+		ThreadTS    string `json:"thread_ts"`
+		ChannelID   string `json:"channel_id"`
+		IsEphemeral bool   `json:"is_ephemeral"`
 	} `json:"container"`
 	Message struct {
 		ThreadTS string `json:"thread_ts"`
 	} `json:"message"`
-	TriggerID string `json:"trigger_id"`
+	TriggerID   string `json:"trigger_id"`
+	ResponseURL string `json:"response_url"`
 }
 
 // fillInteraction takes a press of a button. Pressing twice is two events.
@@ -143,6 +148,9 @@ func (r *receiver) fillInteraction(e *event, payload json.RawMessage) error {
 	m.MessageID = p.Container.MessageTS
 	m.Address = r.addressOf(channel, "", cmp.Or(p.Container.ThreadTS, p.Message.ThreadTS), m.MessageID)
 	m.Text, m.SentAt = p.Actions[0].Value, timeOf(p.Actions[0].ActionTS)
+	if p.Container.IsEphemeral {
+		r.fillPrivatePress(e, &p, channel)
+	}
 	return nil
 }
 

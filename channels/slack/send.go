@@ -40,37 +40,13 @@ var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply
 // not. The message carries Reply.ID, by which Find finds it.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
 	if of, ok := strings.CutPrefix(r.ReplyTo, channels.PrivateReplyPrefix); ok {
-		user, _, _ := strings.Cut(of, ".")
-		return c.sendEphemeral(ctx, r, user)
+		return c.sendEphemeral(ctx, r, userOf(of))
 	}
 	sent, err := c.post(ctx, r)
 	if err == nil {
 		c.tryStopTyping(ctx, r.To)
 	}
 	return sent, err
-}
-
-// sendEphemeral sends a message that one person of a channel sees. It is in no history, so
-// Find does not find it.
-func (c *Channel) sendEphemeral(ctx context.Context, r channels.Reply, user string) (channels.Receipt, error) {
-	const method = "chat.postEphemeral"
-	if err := checkAddress(method, r.To); err != nil {
-		return channels.Receipt{}, err
-	}
-	result, err := c.call(ctx, method, r.To.Peer, func(ctx context.Context) error {
-		_, err := c.api.PostEphemeralContext(ctx, r.To.Peer, user, append(contentOptions(r.Body.Text, markdownOf(r.Body), r.Body.Choices), slack.MsgOptionParse(false))...)
-		return err
-	})
-	if err != nil {
-		return channels.Receipt{}, err
-	}
-	var sent struct {
-		TS string `json:"message_ts"`
-	}
-	if err := json.Unmarshal(result, &sent); err != nil || sent.TS == "" {
-		return channels.Receipt{}, &channels.Error{Kind: channels.Ambiguous, Op: method, Status: http.StatusOK, Message: "the answer has no ts"}
-	}
-	return channels.Receipt{MessageID: sent.TS}, nil
 }
 
 // post is Send without a word about what the bot does next.

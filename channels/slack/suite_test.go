@@ -42,7 +42,7 @@ var (
 )
 
 func TestSlackIsAChannel(t *testing.T) {
-	can := channeltest.Features{Edits: true, Typing: true, Reacts: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Buttons: true, Proxied: true}
+	can := channeltest.Features{Edits: true, Typing: true, Reacts: true, LostAnswer: true, Finds: true, Streams: true, Files: true, Forwards: true, Buttons: true, Private: true, Proxied: true}
 	t.Run("by socket mode", func(t *testing.T) {
 		channeltest.Run(t, can, func(t testing.TB) channeltest.Harness { return newRig(t) })
 	})
@@ -64,6 +64,7 @@ var (
 	_ channeltest.FileHarness     = (*fixture)(nil)
 	_ channeltest.ReactionHarness = (*fixture)(nil)
 	_ channeltest.ForwardHarness  = (*fixture)(nil)
+	_ channeltest.PrivateHarness  = (*fixture)(nil)
 )
 
 func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
@@ -291,6 +292,31 @@ func (r *fixture) Buttons(t testing.TB, messageID string) (says []string) {
 		says = append(says, b.Value)
 	}
 	return says
+}
+
+func (r *fixture) SeenBy(t testing.TB, messageID string) string {
+	t.Helper()
+	for _, m := range r.Books().Messages {
+		if m.TS == messageID {
+			return m.Ephemeral
+		}
+	}
+	t.Fatalf("there is no message %s", messageID)
+	return ""
+}
+
+func (r *fixture) AwaitNoButtons(ctx context.Context, messageID string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := r.Await(ctx, func(b sim.Book) bool {
+		for _, m := range b.Messages {
+			if m.TS == messageID {
+				return len(m.Versions[len(m.Versions)-1].Blocks) == 0
+			}
+		}
+		return false
+	})
+	return err
 }
 
 // button is one of a message of the bot.

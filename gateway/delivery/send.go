@@ -40,10 +40,11 @@ func (a *attempt) send(lane context.Context, i, try int) (channels.Receipt, erro
 }
 
 // reply returns a part's message without its body. Of an answer the first hangs on the
-// question, as do a file and the sentence in its place.
+// question, as do a file and the sentence in its place. What one person alone may see is theirs
+// in all parts, also in a chat that has moved.
 func (a *attempt) reply(i int) channels.Reply {
 	r := channels.Reply{To: a.at.to, ID: partID(a.d, i), Repeat: a.d.Parts[i].Repeats > 0}
-	if (i == 0 || a.d.File != nil) && !a.at.movedSince(askedAt(a.d)) {
+	if channels.IsPrivateReply(a.d.ReplyTo) || (i == 0 || a.d.File != nil) && !a.at.movedSince(askedAt(a.d)) {
 		r.ReplyTo = a.d.ReplyTo
 	}
 	return r
@@ -132,6 +133,11 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 		wait += time.Duration(rand.Int64N(int64(wait/5) + 1)) //nolint:gosec // jitter
 		log.Warn("delivery failed, retrying", "wait", wait)
 		return a.retryLater(ctx, i, wait)
+	}
+	if channels.IsPrivateReply(a.d.ReplyTo) && len(a.d.Choices) > 0 {
+		log.Info("question not shown to one person", a.whose()...) // who may not be in the chat, and has a notice there
+		a.Observer.CountSent(a.name, "dropped", 0)
+		return a.fail(ctx, i, reasonOf(ce), ce.Error())
 	}
 	log.Error("delivery rejected by the network", a.whose()...)
 	a.Observer.CountSent(a.name, "rejected", 0)

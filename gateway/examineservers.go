@@ -11,7 +11,6 @@ import (
 	"parley/gateway/doctor"
 	"parley/gateway/settings"
 	"parley/tools/mcp"
-	"parley/tools/programs"
 	"parley/tools/sandbox"
 )
 
@@ -29,7 +28,7 @@ func (r *examinationRooms) servers(ctx context.Context, unlooked bool) (all []do
 	if !r.g.cfg.HasRole(settings.RoleWorker) {
 		return nil
 	}
-	open := sync.OnceValues(func() (programs.Runner, error) { return r.open(ctx) })
+	open := sync.OnceValue(func() error { return r.open(ctx) })
 	for _, c := range r.g.cfg.MCP.Servers {
 		s := doctor.MCPServer{Name: c.Name, Where: c.Where()}
 		if !unlooked {
@@ -40,24 +39,19 @@ func (r *examinationRooms) servers(ctx context.Context, unlooked bool) (all []do
 	return all
 }
 
-// open opens the sandbox, and makes the folder in which those of the programs are. The runner is nil
-// where nothing can be walled in.
-func (r *examinationRooms) open(ctx context.Context) (programs.Runner, error) {
-	var err error
+// open opens the sandbox, and makes the folder in which those of the programs are.
+func (r *examinationRooms) open(ctx context.Context) (err error) {
 	if r.box, err = r.g.openSandbox(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if r.folder, err = os.MkdirTemp("", "parley-doctor-"); err != nil {
-		return nil, fmt.Errorf("make a folder for the programs of MCP servers: %w", err)
+		return fmt.Errorf("make a folder for the programs of MCP servers: %w", err)
 	}
-	if r.box == nil || !r.box.Usable() {
-		return nil, nil //nolint:nilnil // as the comment says
-	}
-	return walls{r.box}, nil
+	return nil
 }
 
 // examine looks how a server is. What it or its program says is shown without what is secret.
-func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func() (programs.Runner, error)) (mcp.Status, error) {
+func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func() error) (mcp.Status, error) {
 	g := r.g
 	o := mcp.Options{
 		Version: g.o.Version, Now: g.o.Now, Logins: g.cfg.LoginsDir(),
@@ -66,9 +60,11 @@ func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func(
 		},
 	}
 	if len(c.Command) > 0 {
-		var err error
-		if o.Runner, err = open(); err != nil {
+		if err := open(); err != nil {
 			return mcp.Status{}, err
+		}
+		if r.box != nil && r.box.Usable() { // else nothing can be walled in
+			o.Runner = walls{r.box}
 		}
 		o.Folder = func(server string) string { return filepath.Join(r.folder, server) }
 	}

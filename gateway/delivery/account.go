@@ -20,6 +20,8 @@ type account struct {
 	me   string // a name that no other process has
 	ch   channels.Channel
 	name string
+	// places has something in it for each attempt that may have a part stand as being sent.
+	places chan struct{}
 }
 
 // render returns a text as messages of the network. Only what has buttons, which the gateway

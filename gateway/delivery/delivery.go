@@ -92,7 +92,7 @@ func New(o Options) *Delivery {
 	d := &Delivery{Options: o, lanes: map[string]*lanes{}}
 	me := rand.Text()
 	for _, c := range o.Channels {
-		d.lanes[c.Name()] = newLanes(&account{Options: &d.Options, me: me, ch: c, name: c.Name()})
+		d.lanes[c.Name()] = newLanes(&account{Options: &d.Options, me: me, ch: c, name: c.Name(), places: make(chan struct{}, maxSends)})
 	}
 	return d
 }

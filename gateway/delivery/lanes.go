@@ -197,6 +197,7 @@ func (l *lanes) newAttempt(d *sessions.Delivery) *attempt {
 func (l *lanes) deliver(ctx context.Context, c *lane, a *attempt) {
 	err := a.run(ctx)
 	a.releaseRoom()
+	a.releasePlace()
 	if l.Attempted != nil {
 		l.Attempted(*a.d, a.started, a.outcome(err))
 	}

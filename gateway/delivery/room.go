@@ -16,14 +16,54 @@ const longWait = 10 * time.Second
 // awaitPace waits until the network may be given part i, before anything says that it
 // is being sent.
 func (a *attempt) awaitPace(ctx context.Context, i int) error {
-	wait := a.bookRoom()
-	if wait <= 0 {
+	if wait := a.bookRoom(); wait > 0 {
+		a.releasePlace()
+		if err := a.abandonPreview(ctx, i, wait); err != nil {
+			return err
+		}
+		if err := a.Wait(ctx, wait); err != nil {
+			return err
+		}
+	}
+	return a.takePlace(ctx)
+}
+
+// maxSends is how many deliveries of an account stand as being sent at a time. A process that dies
+// leaves each of them in doubt, and one in doubt is repeated: more of them would not arrive sooner,
+// since at 50 ms for a call and its commits these are 300 messages a second, more than any
+// network takes.
+const maxSends = 16
+
+// takePlace waits for one of the account's places, unless the attempt has one.
+func (a *attempt) takePlace(ctx context.Context) error {
+	if a.placed {
 		return nil
 	}
-	if err := a.abandonPreview(ctx, i, wait); err != nil {
-		return err
+	select {
+	case a.places <- struct{}{}:
+		a.placed = true
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for other answers that are being sent: %w", context.Cause(ctx))
 	}
-	return a.Wait(ctx, wait)
+}
+
+// tryPlace takes one of the account's places, if one is free.
+func (a *attempt) tryPlace() bool {
+	select {
+	case a.places <- struct{}{}:
+		a.placed = true
+	default:
+	}
+	return a.placed
+}
+
+// releasePlace gives the place back: nothing of the delivery stands as being sent.
+func (a *attempt) releasePlace() {
+	if a.placed {
+		<-a.places
+	}
+	a.placed = false
 }
 
 // bookRoom keeps room for the message that is sent next, until the call is made or releaseRoom is

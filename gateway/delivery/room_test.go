@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -137,5 +138,40 @@ func TestAnAnswerBesideItsPreviewIsNeverGivenTwiceUnmarked(t *testing.T) {
 		if whole > 1 {
 			t.Errorf("dead at write %d: %q", die, r.net.log())
 		}
+	}
+}
+
+// However many answers wait, a process that is killed leaves only those in doubt that it sends at
+// that moment.
+func TestOnlySoManyAnswersStandAsBeingSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const chats, limit = 40, 16
+	goOn, calls := make(chan struct{}), make(chan struct{}, chats)
+	r.net.script = func(int, call) error {
+		calls <- struct{}{}
+		<-goOn
+		return nil
+	}
+	for i := range chats {
+		r.queue(fmt.Sprint("chat ", i), "hello")
+	}
+	r.start().wake()
+	for range limit {
+		<-calls
+	}
+	sending := 0
+	for _, d := range r.pending() {
+		if len(d.Parts) > 0 {
+			sending++
+		}
+	}
+	if sending != limit || len(calls) > 0 {
+		t.Errorf("%d answers stand as being sent, and %d more calls are made; want %d", sending, len(calls), limit)
+	}
+	close(goOn)
+	r.delivered()
+	if n := len(r.net.log()); n != chats {
+		t.Errorf("%d answers were sent, want %d", n, chats)
 	}
 }

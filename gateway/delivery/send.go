@@ -150,6 +150,7 @@ func (a *attempt) retryLater(ctx context.Context, i int, wait time.Duration) err
 	if err := a.advance(context.WithoutCancel(ctx), a.queuedAgain(i)); err != nil {
 		return err
 	}
+	a.releasePlace()
 	return a.Wait(ctx, wait)
 }
 

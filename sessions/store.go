@@ -58,6 +58,17 @@ type Dispatch interface {
 	Heartbeat(ctx context.Context, w Worker, until time.Time) error
 	// Leave reports that w is gone: what it owns may be taken at once.
 	Leave(ctx context.Context, w Worker) error
+	// Lease returns until when w lives, or ErrNotFound for one that never lived or is
+	// gone.
+	Lease(ctx context.Context, w Worker) (until time.Time, err error)
+	// EndLease ends the lease of a worker whose process has ended, at now, which is
+	// before until: what it owns may be taken at once. It does so only if the lease is
+	// still the one until until; ended is false when w has renewed it, or another has
+	// ended it. owed is how many mailboxes that are owed work w owns then. Whether
+	// its process has ended is the caller's judgement: a worker that lives all the same
+	// begins another lease by its next heartbeat, and of what was taken meanwhile its
+	// writes are refused.
+	EndLease(ctx context.Context, w Worker, until, now time.Time) (owed int, ended bool, err error)
 
 	// Touch notes that the mailbox has a message seq, creating it with a new
 	// session when it is the first. With take, a mailbox that is owed work and

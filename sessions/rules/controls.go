@@ -125,6 +125,42 @@ func (s Dispatch) Heartbeat(ctx context.Context, w sessions.Worker, until time.T
 	return While(err, "heartbeat of worker %s", w.Name)
 }
 
+// Lease implements [sessions.Dispatch].
+func (s Dispatch) Lease(ctx context.Context, w sessions.Worker) (time.Time, error) {
+	until, err := view(ctx, s.db, func(tx *Tx) (time.Time, error) {
+		lease, err := existing[Worker](tx, WorkerKey(w))
+		if err == nil && lease.Gone {
+			err = sessions.ErrNotFound
+		}
+		return lease.Until, err
+	})
+	return until, While(err, "lease of worker %s", w.Name)
+}
+
+// EndLease implements [sessions.Dispatch]. The moment at which it ends a lease says, in a
+// repetition, that it was this caller.
+func (s Dispatch) EndLease(ctx context.Context, w sessions.Worker, until, now time.Time) (int, bool, error) {
+	r, err := update(ctx, s.db, sessions.Fence{}, func(tx *Tx) (r outcome[int], err error) {
+		tx.Set.Forgettable = true
+		until, now := normaliseTime(until), normaliseTime(now)
+		lease, found, err := get[Worker](tx, WorkerKey(w))
+		if err != nil || !found || lease.Gone || !now.Before(until) {
+			return r, err
+		}
+		switch {
+		case lease.Until.Equal(until):
+			lease.Until = now
+			tx.put(lease)
+		case !lease.Until.Equal(now):
+			return r, nil
+		}
+		owed, err := rowsOf[Mailbox](tx, OwedMailboxes{Owner: w}, 0)
+		r.of, r.yes = len(owed), err == nil
+		return r, err
+	})
+	return r.of, r.yes, While(err, "end the lease of worker %s", w.Name)
+}
+
 // Leave implements [sessions.Dispatch].
 func (s Dispatch) Leave(ctx context.Context, w sessions.Worker) error {
 	err := s.db.Update(ctx, sessions.Fence{}, func(tx *Tx) error {

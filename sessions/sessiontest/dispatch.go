@@ -199,6 +199,27 @@ func workers(t *testing.T, open opener) {
 			h.alive(bob)
 			h.same("attempts", h.take(bob, "one", 0).Attempts, 2)
 		},
+		"a lease says until when its worker lives": func(h *fixture) {
+			h.same("of ann", must(h.s.Lease(h.ctx, h.ann)), h.now.Add(lease))
+			h.is(failed(h.s.Lease(h.ctx, bob)), sessions.ErrNotFound)
+			h.alive(bob)
+			h.ok(h.s.Leave(h.ctx, bob))
+			h.is(failed(h.s.Lease(h.ctx, bob)), sessions.ErrNotFound)
+		},
+		"a lease that was renewed, or is over, is not ended": func(h *fixture) {
+			h.working("one")
+			until := must(h.s.Lease(h.ctx, h.ann))
+			h.now = h.now.Add(time.Second)
+			h.alive(h.ann) // while somebody judges
+			owed, ended := must2(h.s.EndLease(h.ctx, h.ann, until, h.now))
+			h.same("owed, ended, lease", []any{owed, ended, must(h.s.Lease(h.ctx, h.ann))}, []any{0, false, h.now.Add(lease)})
+			h.now = h.now.Add(lease)
+			h.same("over", second(must2(h.s.EndLease(h.ctx, h.ann, h.now, h.now))), false)
+			h.same("of a stranger", second(must2(h.s.EndLease(h.ctx, bob, h.now.Add(lease), h.now))), false)
+			h.ok(h.s.Leave(h.ctx, h.ann))
+			h.same("of one that is gone", second(must2(h.s.EndLease(h.ctx, h.ann, h.now.Add(lease), h.now))), false)
+			h.is(failed(h.s.Lease(h.ctx, h.ann)), sessions.ErrNotFound)
+		},
 		"what waited longest is found first": func(h *fixture) {
 			for _, p := range []string{"c", "a", "b"} {
 				h.touch(p, 1)
@@ -218,6 +239,28 @@ func workers(t *testing.T, open opener) {
 			ms = must(h.s.Recover(h.ctx, bob, h.now, 10))
 			h.same("found", len(ms), 1)
 			h.same("epoch, attempts, turn", []any{ms[0].Epoch, ms[0].Attempts, ms[0].Turn.ID, ms[0].Turn.Attempts}, []any{f.Epoch + 1, 2, turn.ID, 2})
+		},
+		"a lease that is ended is over for all but its worker's next heartbeat": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+			h.alive(bob)
+			until := must(h.s.Lease(h.ctx, h.ann))
+			h.now = h.now.Add(time.Millisecond)
+			for range 2 { // the answer was lost
+				owed, ended := must2(h.s.EndLease(h.ctx, h.ann, until, h.now))
+				h.same("owed, ended", []any{owed, ended}, []any{1, true})
+			}
+			h.same("by another, a moment later", second(must2(h.s.EndLease(h.ctx, h.ann, until, h.now.Add(time.Millisecond)))), false)
+			h.same("lease", must(h.s.Lease(h.ctx, h.ann)), h.now)
+			ms := must(h.s.Recover(h.ctx, bob, h.now, 10))
+			h.same("found", len(ms), 1)
+			h.same("epoch, attempts, turn", []any{ms[0].Epoch, ms[0].Attempts, ms[0].Turn.ID, ms[0].Turn.Attempts}, []any{f.Epoch + 1, 2, turn.ID, 2})
+			// It was a wrong guess.
+			h.is(failed(h.s.Finish(h.ctx, f, ending(turn.ID))), sessions.ErrFenced)
+			h.touch("two", 1)
+			h.same("taken before it has spoken", second(h.try(h.ann, "two", 1)), false)
+			h.alive(h.ann)
+			h.take(h.ann, "two", 1)
+			h.same("lease", must(h.s.Lease(h.ctx, h.ann)), h.now.Add(lease))
+			h.is(failed(h.s.Finish(h.ctx, f, ending(turn.ID))), sessions.ErrFenced)
 		},
 		"a worker that started anew is dead in its old form": func(h *fixture, f sessions.Fence, _ sessions.Turn) {
 			reborn := sessions.Worker{Name: h.ann.Name, Nonce: "ann-2"}

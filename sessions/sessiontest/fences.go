@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"parley/costs"
 	"parley/sessions"
@@ -247,6 +248,11 @@ var unfencedWrites = map[string]func(h *fixture) func() (any, error){
 	},
 	"heartbeat": func(h *fixture) func() (any, error) {
 		return func() (any, error) { return nil, h.s.Heartbeat(h.ctx, h.ann, h.now.Add(lease)) }
+	},
+	"end of a lease": func(h *fixture) func() (any, error) {
+		h.working("one")
+		until, now := must(h.s.Lease(h.ctx, h.ann)), h.now.Add(time.Second)
+		return func() (any, error) { return both(h.s.EndLease(h.ctx, h.ann, until, now)) }
 	},
 	"start of a generation": func(h *fixture) func() (any, error) {
 		h.touch("one", 1)

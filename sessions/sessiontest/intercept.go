@@ -71,6 +71,14 @@ func (i *intercepted) Leave(ctx context.Context, w sessions.Worker) error {
 	return i.around(ctx, Call{Op: "Leave", Args: []any{w}}, func() error { return i.Store.Leave(ctx, w) })
 }
 
+func (i *intercepted) Lease(ctx context.Context, w sessions.Worker) (time.Time, error) {
+	return one(ctx, i, Call{Op: "Lease", Args: []any{w}}, func() (time.Time, error) { return i.Store.Lease(ctx, w) })
+}
+
+func (i *intercepted) EndLease(ctx context.Context, w sessions.Worker, until, now time.Time) (int, bool, error) {
+	return two(ctx, i, Call{Op: "EndLease", Args: []any{w, until, now}}, func() (int, bool, error) { return i.Store.EndLease(ctx, w, until, now) })
+}
+
 func (i *intercepted) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
 	return two(ctx, i, Call{Op: "Touch", Token: t.Token, Args: []any{t}}, func() (sessions.Mailbox, bool, error) { return i.Store.Touch(ctx, t) })
 }

@@ -191,6 +191,7 @@ func cases() []suiteCase {
 		{"a lease that was lost ends the work", true, testHoldLost},
 		{"a lease that nobody renews ends by itself", true, testHoldEnds},
 		{"a lost answer loses no lease", true, testHoldAnswersLost},
+		{"a process is seen while it attends, and one that is stopped is not missed", true, testPresence},
 		{"a signal reaches whoever listens and no other topic", true, testSignals},
 		{"a slow listener loses signals, which are counted", false, testSignalDrops},
 		{"numbers tell what waits", false, testStats},

@@ -27,6 +27,7 @@ type Store struct {
 	ledger
 	archive
 	checker
+	*presence
 	*recovery
 
 	closing sync.Once
@@ -91,7 +92,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 func newStore(conn *connection, facts Facts) *Store {
 	db := &database{connection: conn, facts: facts}
 	s := &Store{
-		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn}, checker: checker{db},
+		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn}, checker: checker{db}, presence: &presence{connection: conn},
 		recovery: &recovery{factLog: &factLog{database: db}, me: rand.Text(), settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1)},
 	}
 	s.Operations = rules.Over(driver{db, directory{conn}})

@@ -247,7 +247,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store), Attempted: g.traceDeliveries(),
 	})
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
+		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Signs: g.signs(opened), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
 		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
 		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,

@@ -13,6 +13,7 @@ import (
 	"parley/broker"
 	"parley/disks"
 	"parley/gateway/backup"
+	"parley/gateway/presence"
 	"parley/pause"
 	"parley/sessions"
 	"parley/sessions/redis"
@@ -33,6 +34,16 @@ type resources struct {
 
 // roomEvery is how often a gateway that was started on a full disk looks again.
 const roomEvery = 2 * time.Second
+
+// signs are by what processes that share log and store see that another is there; none
+// where this one is alone with one of them.
+func (g *Gateway) signs(o resources) []presence.Sign {
+	store, shared := o.store.(presence.Sign)
+	if !shared || g.cfg.Broker.URL == "" {
+		return nil
+	}
+	return []presence.Sign{o.log, store}
+}
 
 // openWithRoom calls open, which waits as long as a disk is full: who started the
 // gateway may have no more tries, and no operator sees it.

@@ -36,6 +36,7 @@ type Metrics struct {
 	circuits                                                            *prometheus.GaugeVec
 	toolCalls, overflows, compactions, goals, approvals, access, erased *prometheus.CounterVec
 	lost, ledgerErrors, tokensBefore, tokensAfter                       prometheus.Counter
+	workersEnded, takenOver                                             prometheus.Counter
 	windows, up, lastEvent, inFlight, waiting                           *prometheus.GaugeVec
 	priceTable, compactedBefore, compactedAfter                         prometheus.Gauge
 	compactedAt                                                         prometheus.Gauge
@@ -62,6 +63,8 @@ func NewMetrics(s LabelSets) *Metrics {
 	m.deduplicated = counter("messages_deduplicated_total", "Received messages dropped as duplicates.", "channel", "reason")
 	m.deadLettered = counter("messages_dead_lettered_total", "Received messages given up and kept as dead letters.", "channel", "reason")
 	m.lost = counter("messages_lost_total", "Accepted messages that the log does not have any more; anything above 0 means damage.").WithLabelValues()
+	m.workersEnded = counter("workers_ended_total", "Other workers whose process has ended without a word, as this one was the first to notice.").WithLabelValues()
+	m.takenOver = counter("conversations_taken_over_total", "Conversations with work that those left, and that were taken over before their lease ended.").WithLabelValues()
 	m.attached = counter("attachments_total", "Files that came with messages, by what became of them.", "channel", "outcome")
 	m.sent = counter("messages_sent_total", "Messages sent by final outcome; ambiguous: the platform may or may not have delivered it.", "channel", "outcome")
 	m.sendRetries = counter("message_send_retries_total", "Send attempts after the first.", "channel", "reason")

@@ -59,6 +59,13 @@ func (m *Metrics) CountLost(n int) {
 	m.recent.recordLost(n)
 }
 
+// WorkerEnded counts another worker whose process has ended, and the conversations with
+// work that it left.
+func (m *Metrics) WorkerEnded(conversations int) {
+	m.workersEnded.Inc()
+	m.takenOver.Add(float64(conversations))
+}
+
 // SetConnected reports whether a channel is connected.
 func (m *Metrics) SetConnected(channel string, up bool) {
 	v := 0.0

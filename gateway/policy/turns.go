@@ -15,7 +15,8 @@ type Turns struct {
 	// conversations by one bot account; further ones wait behind their own. -1: no
 	// limit. Default 2, or less where Turns leaves no slot for others.
 	PersonTurns int `yaml:"person_turns"`
-	// Lease is how long a worker that says nothing keeps its conversations.
+	// Lease is how long a worker that says nothing keeps its conversations, unless its
+	// process is seen to have ended.
 	// Default 10s.
 	Lease time.Duration `yaml:"lease"`
 	// TurnTimeout ends a turn that takes longer, and tells the person. Default

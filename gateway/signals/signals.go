@@ -9,6 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/sessionkeys"
+	"parley/sessions"
 )
 
 // Topics, each with the type of its bodies, which are JSON.
@@ -19,6 +20,7 @@ const (
 	PreviewTopic  = "preview"  // Preview
 	ReactionTopic = "reaction" // Reaction
 	EventTopic    = "event"    // activity.Event, of what happens in turns but the pieces of streams
+	PresenceTopic = "presence" // Presence
 )
 
 // Control announces a control request for the conversation of a mailbox.
@@ -37,6 +39,13 @@ type Work struct {
 	From  string `json:"from"` // nonce of the worker that sends it
 	Token string `json:"token,omitempty"`
 	Seq   uint64 `json:"seq,omitempty"`
+}
+
+// Presence says that a worker's process lives: when it starts, while it works on
+// conversations, again and again, and when it comes to rest.
+type Presence struct {
+	Worker  sessions.Worker `json:"worker"`
+	Working bool            `json:"working,omitempty"`
 }
 
 // Preview shows what a running turn does, in the chat it answers: that the bot is

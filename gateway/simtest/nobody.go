@@ -29,6 +29,7 @@ func (noopObserver) TurnWaiting(string, int)                                 {}
 func (noopObserver) TurnRunning(string, int)                                 {}
 func (noopObserver) TurnEnded(outcomes.Turn)                                 {}
 func (noopObserver) BudgetDenied(string, string)                             {}
+func (noopObserver) WorkerEnded(int)                                         {}
 func (noopObserver) ModelCalled(agent.CallReport)                            {}
 func (noopObserver) ApprovalDecided(string)                                  {}
 func (noopObserver) GoalCompleted(string)                                    {}

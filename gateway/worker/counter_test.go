@@ -66,6 +66,9 @@ func (o *counter) ToolCalled(tool string, _ costs.Purpose, status string, _ time
 	o.count("tool", tool, status)
 }
 
+func (o *counter) WorkerEnded(conversations int) {
+	o.count("worker ended", fmt.Sprint(conversations))
+}
 func (o *counter) BudgetDenied(scope, action string) { o.count("budget", scope, action) }
 func (o *counter) TurnEnded(t outcomes.Turn) {
 	o.count("ended", string(t.Outcome))

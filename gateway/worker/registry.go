@@ -9,7 +9,8 @@ import (
 // registry knows which mailboxes have an actor in this process, and lets only
 // one touch of a mailbox run at a time.
 type registry struct {
-	base context.Context // parent of every actor's context; set once, before use
+	base  context.Context // parent of every actor's context; set once, before use
+	begun chan struct{}   // has a value when there were no actors and one has begun
 
 	mu      sync.Mutex
 	running int           // actors; guarded by mu
@@ -84,6 +85,10 @@ func (r *registry) start(a *actor) {
 	e.refs++
 	if r.running == 0 {
 		r.idle = make(chan struct{})
+		select {
+		case r.begun <- struct{}{}:
+		default:
+		}
 	}
 	r.running++
 	go func() {
@@ -100,6 +105,13 @@ func (r *registry) start(a *actor) {
 		close(a.done)
 		r.drop(a.token, e)
 	}()
+}
+
+// isBusy reports whether there is an actor.
+func (r *registry) isBusy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running > 0
 }
 
 func (r *registry) markEnded() {

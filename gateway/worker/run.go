@@ -56,12 +56,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	// What turns need until the last has ended.
 	var pulse sync.WaitGroup
-	dead := make(chan error, 3)
+	dead := make(chan error, 4)
 	pulse.Go(func() { dead <- w.keepLease(life, beat) })
 	pulse.Go(func() {
 		dead <- w.Log.Signals(life, signals.ControlTopic, func(s broker.Signal) { w.receiveControl(life, s) })
 	})
 	pulse.Go(func() { dead <- w.Log.Signals(life, signals.WorkTopic, w.receiveWork) })
+	if w.others != nil {
+		pulse.Go(func() { dead <- w.others.Run(life) })
+	}
 	g.Go(func() error {
 		select {
 		case err := <-dead:

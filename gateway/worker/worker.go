@@ -29,6 +29,7 @@ import (
 	"parley/gateway/conversations"
 	"parley/gateway/outcomes"
 	"parley/gateway/policy"
+	"parley/gateway/presence"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/subagents"
@@ -77,6 +78,9 @@ type Observer interface {
 	agent.Meter
 	// BudgetDenied counts work that a budget refused or stopped.
 	BudgetDenied(scope, action string)
+	// WorkerEnded counts another worker whose process has ended, and the conversations with
+	// work that it left.
+	WorkerEnded(conversations int)
 }
 
 // Watcher sees the work on turns. Its methods may be called concurrently, and must not block.
@@ -123,9 +127,12 @@ type Options struct {
 	AmbiguousThrough uint64
 	Log              Log
 	Store            Store
-	Subagents        *subagents.Runner // nil: agents' tools to start some do nothing
-	Busy             *agent.Registry
-	Workspace        func(sessionkeys.SessionID) (string, error)
+	// Signs show that a worker's process is there; see [presence.Options]. Of fewer than two
+	// nothing is concluded: the conversations of a worker that died wait for its lease.
+	Signs     []presence.Sign
+	Subagents *subagents.Runner // nil: agents' tools to start some do nothing
+	Busy      *agent.Registry
+	Workspace func(sessionkeys.SessionID) (string, error)
 	// CheckFolder returns why commands cannot begin in a folder of a workspace; default
 	// [shell.CheckFolder].
 	CheckFolder func(workspace, dir string) error
@@ -159,9 +166,10 @@ type Worker struct {
 	histories *historyCache
 	slots     *slots
 	titles    titles
-	backlog   atomic.Uint64 // not 0: mailboxes may wait that nobody took, and go first; see owe
-	nudge     chan struct{} // look for work now
-	hinted    atomic.Int64  // when others were told last that mailboxes wait
+	others    *presence.Watch // nil: there are no signs of others
+	backlog   atomic.Uint64   // not 0: mailboxes may wait that nobody took, and go first; see owe
+	nudge     chan struct{}   // look for work now
+	hinted    atomic.Int64    // when others were told last that mailboxes wait
 	// recovering: what Recover took may have no actor yet, although it is this
 	// worker's.
 	recovering atomic.Bool
@@ -197,12 +205,17 @@ func New(o Options) (*Worker, error) {
 	w := &Worker{
 		Options:   o,
 		histories: newHistoryCache(),
-		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}},
+		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}, begun: make(chan struct{}, 1)},
 		nudge:     make(chan struct{}, 1),
 		closing:   make(chan struct{}),
 	}
 	w.titles.slots = make(chan struct{}, o.Config.Turns)
 	w.slots = newSlots(o.Config.Turns, o.Config.PersonTurns, w.hasBacklog)
+	if len(o.Signs) > 1 {
+		if err := w.watchOthers(); err != nil {
+			return nil, fmt.Errorf("worker: %w", err)
+		}
+	}
 	return w, nil
 }
 

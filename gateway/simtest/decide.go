@@ -72,6 +72,7 @@ func (w director) decide() {
 	add(2, f.jump, func() { w.advanceClock(pick(w.world, []time.Duration{3000, 5100, 12000})) })
 	alive := w.processesWhere(func(*process) bool { return true })
 	add(2, f.crash && len(alive) > 0, func() { w.crash(pick(w.world, alive)) })
+	add(3, w.guesses, func() { w.guess(pick(w.world, w.procs)) })
 	add(1, f.handover && len(workers) > 0, func() { w.terminate(pick(w.world, workers)) })
 	cold := w.processesWhere(func(p *process) bool { return p.frozen })
 	add(2, f.freeze && len(cold) < 2 && len(alive) > 0, func() { w.freeze(pick(w.world, alive)) })
@@ -392,6 +393,36 @@ func (w director) crash(p *process) {
 	}
 	w.counts["crashes"]++
 	p.kill()
+}
+
+// guess has somebody take p for dead, rightly or wrongly: its lease is ended, and others are
+// told that there is work.
+func (w director) guess(p *process) {
+	name, _, _ := strings.Cut(p.name, "#")
+	id := sessions.Worker{Name: name, Nonce: p.name}
+	until, err := w.store.Lease(nowhere, id)
+	if err != nil {
+		return // it is no worker, or has left
+	}
+	owed, ended, err := w.store.EndLease(nowhere, id, until, time.Now())
+	if err != nil {
+		w.fail("the lease of %s was not ended: %v", p.name, err)
+	}
+	if !ended {
+		return // it was over
+	}
+	what := "wrongly"
+	if p.dead || p.hasEnded() {
+		what = "rightly"
+	}
+	w.note("%s is %s taken for dead, with %d mailboxes", p.name, what, owed)
+	w.counts["guessed "+what]++
+	if owed > 0 {
+		b, _ := json.Marshal(signals.Work{From: "the judge"}) // one string
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.signals[signalKey{signals.WorkTopic, string(b)}] = true
+	}
 }
 
 // terminate asks a worker to end; another one of its name starts later.

@@ -7,7 +7,8 @@
 // waits at a gate; when all goroutines wait, a scheduler decides what happens
 // next: an operation is performed and heard of, refused, performed and its
 // answer lost, slow, performed twice, or given up and performed later; a
-// process dies, freezes past its lease and comes back, is asked to end, begins;
+// process dies, freezes past its lease and comes back, is taken for dead by another,
+// rightly or wrongly, is asked to end, begins;
 // a message comes, comes again, is delivered again; somebody says stop; time
 // passes. What must hold is checked after every decision:
 //

@@ -83,6 +83,7 @@ func TestWhateverHappensNothingIsLostAndNothingIsAnsweredTwice(t *testing.T) { /
 	for _, k := range []string{
 		"crashes", "freezes", "copies", "touch", "open", "resume", "reacquire", "yield", "handover", "finish", "release",
 		"answer", "comply", "skip", "bury", "begin", "tool", "advance", "send", "hand over",
+		"guessed rightly", "guessed wrongly",
 		"turn " + string(transcript.EndTurn), "turn " + string(transcript.Failed),
 	} {
 		if counts[k] == 0 && (k != "skip" || !raced) {

@@ -39,7 +39,6 @@ type plan struct {
 	Redis     string        // address of the store; empty: SQLite
 	Relaxed   bool          // the message log inside is not synced at each message
 	WhileBusy string        // empty: parley's default
-	Lease     time.Duration // 0: parley's default
 	Grace     time.Duration // 0: parley's default
 	Signed    bool          // the model is told which process asks, see signature
 	Slack     string        // the Web API's root, instead of Telegram

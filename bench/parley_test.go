@@ -31,7 +31,7 @@ func (p plan) config() settings.Config {
 		Providers:   map[string]settings.ProviderConfig{"sim": {Kind: settings.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
 		Agents:      map[string]settings.AgentConfig{"main": {Model: "sim/demo", Window: 200_000}},
 		Broker:      settings.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
-		Worker:      policy.Turns{Turns: p.Turns, Lease: p.Lease, Grace: p.Grace},
+		Worker:      policy.Turns{Turns: p.Turns, Grace: p.Grace},
 		Subagents:   subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
 		Ops:         ops.Config{Listen: "127.0.0.1:0"},
 		Attachments: attachments.Config{MaxBytes: 64 << 20},

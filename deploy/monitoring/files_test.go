@@ -85,11 +85,14 @@ type panel struct {
 	Title, Description, Type string
 	Targets                  []struct{ Expr, LegendFormat string }
 	FieldConfig              struct{ Defaults struct{ Unit string } }
+	GridPos                  struct{ X, Y, W, H int }
 }
 
 type dashboard struct {
-	UID    string
-	Panels []panel
+	UID        string
+	Panels     []panel
+	Links      []struct{ Title, URL string }
+	Templating struct{ List []struct{ Name string } }
 }
 
 func dashboards(t *testing.T) (all []dashboard) {
@@ -108,14 +111,18 @@ func dashboards(t *testing.T) (all []dashboard) {
 	return all
 }
 
+// filled is a question of a panel as Prometheus is asked it when all variables are at "All".
+func filled(expr string) string {
+	return strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$job", ".+", "$channel", ".+").Replace(expr)
+}
+
 // expressions is what the panels ask, as Prometheus is asked.
 func expressions(t *testing.T) (all []string) {
 	t.Helper()
-	fill := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$job", ".+")
 	for _, d := range dashboards(t) {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
-				all = append(all, fill.Replace(q.Expr))
+				all = append(all, filled(q.Expr))
 			}
 		}
 	}
@@ -155,6 +162,53 @@ func TestEveryPanelSaysWhatItShows(t *testing.T) {
 			if p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 {
 				t.Errorf("the panel %q lacks a title, a description, a unit or a question", p.Title)
 			}
+		}
+	}
+}
+
+// The first row is single figures, no two panels are in one place, each variable is declared, and links
+// lead to pages that are there.
+func TestTheDashboardIsInOrder(t *testing.T) {
+	t.Parallel()
+	variable := regexp.MustCompile(`\$\{?([a-z]+)`)
+	for _, d := range dashboards(t) {
+		declared := map[string]bool{}
+		for _, v := range d.Templating.List {
+			declared[v.Name] = true
+		}
+		taken, first := map[[2]int]string{}, []string(nil)
+		for _, p := range d.Panels {
+			if at := p.GridPos; at.Y == 0 {
+				first = append(first, p.Type+" "+p.Title)
+			}
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+						t.Fatalf("the panel %q stands outside, or over %q", p.Title, other)
+					}
+					taken[[2]int{x, y}] = p.Title
+				}
+			}
+			for _, q := range p.Targets {
+				for _, v := range variable.FindAllStringSubmatch(q.Expr, -1) {
+					if !declared[v[1]] {
+						t.Errorf("the panel %q asks with the variable %s, which the dashboard does not have", p.Title, v[1])
+					}
+				}
+			}
+		}
+		want := []string{"stat Spent today", "stat Share of today's budget", "stat Turns", "stat Share of errors", "stat Channels up"}
+		if !slices.Equal(first, want) {
+			t.Errorf("the first row is %q", first)
+		}
+		for _, l := range d.Links {
+			page, ok := strings.CutPrefix(l.URL, "https://parley.example.org/")
+			if _, err := os.Stat("../../" + page); !ok || err != nil || l.Title == "" {
+				t.Errorf("the link %q leads to %s, %v", l.Title, l.URL, err)
+			}
+		}
+		if len(d.Links) < 2 {
+			t.Errorf("the dashboard has %d links", len(d.Links))
 		}
 	}
 }

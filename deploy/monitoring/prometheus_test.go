@@ -83,6 +83,7 @@ func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	total := p.query("sum(parley_llm_cost_usd_total)")["{}"]
 	checkRules(t, p)
 	checkPanels(t, p)
+	checkFigures(t, p, total)
 	if n := len(p.query("ALERTS{alertname=~\"ParleyUnpriced.*|ParleyDown\",alertstate=\"firing\"}")); n != 0 {
 		t.Errorf("%d alerts fire", n)
 	}
@@ -251,5 +252,38 @@ func checkPanels(t *testing.T, p *watcher) {
 		if got := p.query(e); len(got) == 0 {
 			t.Errorf("a panel shows nothing: %s", e)
 		}
+	}
+}
+
+// checkFigures wants the single figures of the first row to be one number each, and right.
+func checkFigures(t *testing.T, p *watcher, total float64) {
+	t.Helper()
+	figures := map[string][]float64{}
+	for _, d := range dashboards(t) {
+		for _, panel := range d.Panels {
+			if panel.Type != "stat" {
+				continue
+			}
+			for _, q := range panel.Targets {
+				got := p.query(filled(q.Expr))
+				if len(got) != 1 {
+					t.Fatalf("%s shows %v", panel.Title, got)
+				}
+				figures[panel.Title] = append(figures[panel.Title], got["{}"])
+			}
+		}
+	}
+	spent, share := figures["Spent today"][0], figures["Share of today's budget"][0]
+	if spent <= 0 || spent > total+1e-12 || math.Abs(share-spent/50) > 1e-9 { // a day may have ended
+		t.Errorf("of %v in all %v is spent today, which is %v of the budget", total, spent, share)
+	}
+	if turns := figures["Turns"][0]; turns < 5 || turns > 100 {
+		t.Errorf("there were %v turns", turns)
+	}
+	if failed := figures["Share of errors"][0]; failed <= 0 || failed >= 1 {
+		t.Errorf("%v of the turns failed", failed)
+	}
+	if up := figures["Channels up"]; len(up) != 2 || up[0] != 1 || up[1] != 1 {
+		t.Errorf("channels up, and there: %v", up)
 	}
 }

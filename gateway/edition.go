@@ -136,6 +136,7 @@ func (g *Gateway) equip(e *edition) error {
 		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(), Activity: e.cfg.ActivityByChannel(),
 		Goals:            e.cfg.Goals,
 		Approvals:        e.cfg.Approvals,
+		PrivateQuestions: e.cfg.PrivateQuestionsByChannel(),
 		Jobs:             e.jobs,
 		Errands:          e.errands,
 		Access:           e.cfg.AccessByChannel(),

@@ -15,6 +15,19 @@ import (
 // recordings have them.
 type namedPeople struct{ approvers, guests map[string][]string }
 
+// recordedQuestions returns the channel instances where questions in groups are shown to those
+// alone who may decide.
+func (e *edition) recordedQuestions() (names []string) {
+	private := e.cfg.PrivateQuestionsByChannel()
+	for name, a := range e.cfg.AccessByChannel() {
+		if private[name] && len(a.Deciders()) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // recordedRoles returns whose turns were not a user's, by configuration and records as they are
 // now.
 func (g *Gateway) recordedRoles(ctx context.Context, e *edition) (namedPeople, error) {

@@ -221,7 +221,7 @@ func (s *player) newWorker(ctx context.Context, l *workerRun) (*worker.Worker, e
 	return worker.New(worker.Options{
 		Config:   policy.Turns{Turns: 4, Lease: 100 * 365 * 24 * time.Hour, TurnTimeout: time.Hour, Grace: 1, Attempts: 1 << 20},
 		Identity: sessions.Worker{Name: "replay", Nonce: l.nonce}, Generation: s.o.Recording.Header.Generation,
-		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s, Goals: reach, Approvals: setup.Approvals.Defaults(), Access: s.access(), Jobs: s.jobs(), Limits: budgets.Limits{Pause: setup.Pause}}, Subagents: children, Busy: s.busy,
+		Log: s.log, Store: l, Settings: worker.Settings{Agents: s.prompt, Loop: loop, Attachments: s, Goals: reach, Approvals: setup.Approvals.Defaults(), Access: s.access(), PrivateQuestions: s.privateQuestions(), Jobs: s.jobs(), Limits: budgets.Limits{Pause: setup.Pause}}, Subagents: children, Busy: s.busy,
 		Workspace: s.workspaces(ctx), CheckFolder: func(string, string) error { return nil }, MessageText: messageText, NewRequest: s.newRequest, Observer: s.metrics, Logger: s.o.Logger, Now: s.clock,
 	})
 }

@@ -123,6 +123,16 @@ func (s *player) access() map[string]policy.Access {
 	return m
 }
 
+// privateQuestions returns the channel instances where only those were shown questions in groups
+// who could decide.
+func (s *player) privateQuestions() map[string]bool {
+	m := map[string]bool{}
+	for _, name := range s.script.r.Header.Setup.PrivateQuestions {
+		m[name] = true
+	}
+	return m
+}
+
 // jobs returns the job whose run was recorded, as the configuration that had it run.
 func (s *player) jobs() map[string]schedule.Job {
 	m := map[string]schedule.Job{}

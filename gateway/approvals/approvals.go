@@ -144,6 +144,10 @@ type Request struct {
 	// Raise is the higher budget that is asked for, in the place of a call; nil: a call is.
 	Raise *Raise `json:"raise,omitempty"`
 
+	// Private: it is shown in its chat to those alone who may decide, one by one. All others read
+	// a notice.
+	Private bool `json:"private,omitempty"`
+
 	At      time.Time `json:"at"`
 	Expires time.Time `json:"expires"`
 

@@ -137,6 +137,22 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// Whoever is not shown a question reads nothing of what would run, and how those see it who may.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	r := approvals.New(noon, 10*time.Minute)
+	r.Code, r.Call, r.Shown, r.Dir, r.Env = "7K3MD", transcript.ToolCall{Name: "bash", Input: `{"command":"shown"}`}, "shown", "shown", []string{"A=shown"}
+	typed := func(c string) string { return "!" + c }
+	want := "🔐 **May I use bash?** I need permission, and I have asked those who may give it, for their eyes only. !approve 7K3MD shows it to them once more. The question stands for 10 minutes."
+	if got := r.Notice(typed); got != want {
+		t.Errorf("the notice is\n%s\nwant\n%s", got, want)
+	}
+	r.Raise = &approvals.Raise{}
+	if got := r.Notice(typed); !strings.Contains(got, "**May I go on?** I need more money for that, and") {
+		t.Errorf("the notice about a budget is\n%s", got)
+	}
+}
+
 // What the model wrote stands in the reason, too: as code, in which it is no markup.
 func TestReason(t *testing.T) {
 	t.Parallel()

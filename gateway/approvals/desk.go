@@ -95,6 +95,21 @@ func (d *Desk) Elsewhere(ctx context.Context, channel, code, own string) (*Quest
 	return &found[0], nil
 }
 
+// Private returns the question that waits under a code in the conversation of the mailbox own, if
+// only those were shown it who may decide; nil: there is none.
+func (d *Desk) Private(ctx context.Context, channel, code, own string) (*Question, error) {
+	waiting, err := d.Waiting(ctx, channel)
+	if err != nil || code == "" {
+		return nil, err
+	}
+	for _, q := range waiting {
+		if q.Code == code && q.Token == own && q.Private {
+			return &q, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // most questions are everybody's, which is no error
+}
+
 // Show notes that a person of the request's channel was shown it, in the answer to an event.
 func (d *Desk) Show(person, event string, r Request) {
 	d.mu.Lock()

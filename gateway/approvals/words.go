@@ -157,6 +157,17 @@ func (r Request) Question(why string, most costs.Amount, here bool, typed Typed)
 	return b.String()
 }
 
+// Notice returns what a chat reads while those who may decide are asked alone, in Markdown: that
+// something waits, and how they see it again.
+func (r Request) Notice(typed Typed) string {
+	what := fmt.Sprintf("May I use %s?** I need permission", r.Call.Name)
+	if r.Raise != nil {
+		what = "May I go on?** I need more money for that"
+	}
+	return fmt.Sprintf("%s **%s, and I have asked those who may give it, for their eyes only. %s shows it to them once more. The question stands for %s.",
+		Mark, what, typed("approve "+r.Code), duration(r.Expires.Sub(r.At)))
+}
+
 // Description returns what somebody reads who may decide about r in another chat than that where
 // it was asked, in Markdown: as much as there, and who asked, and where.
 func (r Request) Description(at sessionkeys.Address, typed Typed) string {

@@ -36,10 +36,14 @@ func (i *Intake) publishDecision(ctx context.Context, key sessionkeys.Key, m cha
 }
 
 // decideElsewhere hands a decision about a question of another chat on to the conversation that
-// asked. Somebody who was not shown it there is shown it now, and has to decide once more.
+// asked. Somebody who was not shown it there is shown it now, and has to decide once more; so is
+// somebody in the chat of a question that was shown to some people alone.
 func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error) {
-	if i.Questions == nil || e.Address.Kind != sessionkeys.DM {
+	switch {
+	case i.Questions == nil:
 		return pass, nil
+	case e.Address.Kind != sessionkeys.DM:
+		return i.showFirst(ctx, e)
 	}
 	q, err := i.Questions.Elsewhere(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
 	switch {
@@ -62,6 +66,29 @@ func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error)
 		Decision: &channels.Decision{Request: q.ID, From: e.Address},
 	}
 	return stop, i.publishDecision(ctx, q.Key, m)
+}
+
+// showFirst shows a question, of which its chat has read no more than a notice, to somebody there
+// who types a decision about it: nobody knows whether they were shown it. They decide by a button
+// below it, or by typing once more. The buttons stand nowhere else but below a question.
+func (i *Intake) showFirst(ctx context.Context, e *event) (outcome, error) {
+	if e.pressed {
+		return pass, nil
+	}
+	q, err := i.Questions.Private(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
+	if err != nil {
+		return stop, fmt.Errorf("look for the question of %s: %w", e.command, err)
+	}
+	if q == nil || i.Questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request) {
+		return pass, nil
+	}
+	alone := e.Message
+	alone.MessageID = channels.PrivateReplyToPerson(e.Sender.ID)
+	if err := i.answer(ctx, alone, "Please read it, and then decide:\n\n"+q.Description(q.Key.Address(), e.source.command), q.Choices()...); err != nil {
+		return stop, err
+	}
+	i.Questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
+	return stop, nil
 }
 
 // MayAnswer returns nil if somebody is answered at an address of a channel, and a *RefusedError

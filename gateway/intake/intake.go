@@ -136,12 +136,13 @@ func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
 // newEvent makes an event of m, which goes by the present settings. Who presses a button of a
 // question has said what it says.
 func (i *Intake) newEvent(m channels.Message) *event {
+	pressed := m.Kind == channels.Pressed
 	if c, ok := messages.ParseCommand(m.Text); ok && m.Kind == channels.Pressed {
 		if _, decides := c.Decides(); decides || c.Answers() {
 			m.Kind = channels.Said
 		}
 	}
-	return &event{Message: m, settings: i.present()}
+	return &event{Message: m, settings: i.present(), pressed: pressed}
 }
 
 func (i *Intake) present() *Settings {

@@ -21,6 +21,7 @@ type event struct {
 	key              sessionkeys.Key
 	command          messages.Command // without a name: it is none
 	overheardThrough uint64           // up to where Heard was kept; 0: it was not looked for
+	pressed          bool             // it is a press of a button, which stood below what it is about
 }
 
 // agent returns which agent answers the event.

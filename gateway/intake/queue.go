@@ -95,10 +95,10 @@ func (i *Intake) rememberPiece(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-func (i *Intake) answer(ctx context.Context, m channels.Message, text string) error {
+func (i *Intake) answer(ctx context.Context, m channels.Message, text string, choices ...sessions.Choice) error {
 	id := messages.Inbox(m)
 	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
-		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, ReplyTo: channels.PrivateReplyTo(messages.ReplyTo(m)), Text: text, At: i.Now(),
+		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, ReplyTo: channels.PrivateReplyTo(messages.ReplyTo(m)), Text: text, At: i.Now(), Choices: choices,
 	}}, i.Now())
 	if err != nil {
 		return fmt.Errorf("queue an answer: %w", err)

@@ -25,6 +25,7 @@ const (
 	JobSession  IDKind = "jobsession"  // that a run of a job begins a session; about the run's event
 	Decided     IDKind = "decided"     // a decision about a question that was taken elsewhere; about its request and wish, or its event
 	Inquired    IDKind = "inquiry"     // a question that a program asks a person; about the inquiry
+	Confided    IDKind = "confided"    // a question that one person of a chat is shown alone; about its turn and their number
 )
 
 // String returns the text of the id.
@@ -34,7 +35,7 @@ func (id ID) String() string { return string(id.Kind) + "-" + id.About }
 func ParseID(text string) (id ID, ok bool) {
 	kind, about, ok := strings.Cut(text, "-")
 	switch id = (ID{IDKind(kind), about}); id.Kind {
-	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession, Decided, Inquired:
+	case Note, Stopped, Lost, GoalReached, Redelivered, Restored, JobSlot, JobByHand, JobSession, Decided, Inquired, Confided:
 		return id, ok
 	}
 	return ID{}, false

@@ -268,6 +268,14 @@ func (a Access) NamesApprover() bool {
 	return len(a.Approvers)+len(a.Roles.Admin)+len(a.Roles.Owner) > 0
 }
 
+// Deciders returns the ids of those of whom the configuration says that they may permit what an
+// agent asks for: only they are heard in groups.
+func (a Access) Deciders() []string {
+	ids := slices.Concat(a.Approvers, a.Roles.Admin, a.Roles.Owner)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // ServesChat reports whether the bot is used in the chat at all. A direct message is
 // judged by its sender.
 func (a Access) ServesChat(at sessionkeys.Address, ids ...string) bool {

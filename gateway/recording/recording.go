@@ -99,8 +99,11 @@ type Setup struct {
 
 	Approvals approvals.Config    `json:"approvals,omitzero"`  // how people were asked to permit calls
 	Approvers map[string][]string `json:"approvers,omitempty"` // who could, by channel instance
-	Guests    map[string][]string `json:"guests,omitempty"`    // for whom tools only read, by channel instance
-	Pause     budgets.Pause       `json:"pause,omitzero"`      // which budgets could be raised
+	// PrivateQuestions are the channel instances where only they were shown questions in groups.
+	PrivateQuestions []string `json:"private_questions,omitempty"`
+
+	Guests map[string][]string `json:"guests,omitempty"` // for whom tools only read, by channel instance
+	Pause  budgets.Pause       `json:"pause,omitzero"`   // which budgets could be raised
 
 	Schedules bool `json:"schedules,omitempty"` // agents could have the tool schedule
 

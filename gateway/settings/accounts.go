@@ -29,11 +29,14 @@ type Account struct {
 	Waiting      policy.Waiting
 	Reactions    channels.Reactions
 	Activity     activity.Config
-	Secrets      []Secret
-	Proxy        Secret                // of which only what authenticates is one
-	Person       func(id string) error // whether id can be a person's on this network
-	Group        func(id string) error // and a group's
-	Hook         string                // the key that asks for a webhook; empty: it has none
+	// PrivateQuestions: in chats of several people only those who may decide are shown what an
+	// agent needs permission for.
+	PrivateQuestions bool
+	Secrets          []Secret
+	Proxy            Secret                // of which only what authenticates is one
+	Person           func(id string) error // whether id can be a person's on this network
+	Group            func(id string) error // and a group's
+	Hook             string                // the key that asks for a webhook; empty: it has none
 
 	// ID names the account itself at its network, under whatever instance name;
 	// empty: that is not known. IDKey is the key that says it, and IDNoun what it
@@ -106,6 +109,18 @@ func (c Config) ReactionsByChannel() map[string]channels.Reactions {
 	for _, a := range c.Accounts() {
 		if a.Reactions.Any() {
 			m[a.Name] = a.Reactions
+		}
+	}
+	return m
+}
+
+// PrivateQuestionsByChannel returns the channel instances that show questions for permission, in
+// chats of several people, to those alone who may decide.
+func (c Config) PrivateQuestionsByChannel() map[string]bool {
+	m := map[string]bool{}
+	for _, a := range c.Accounts() {
+		if a.PrivateQuestions {
+			m[a.Name] = true
 		}
 	}
 	return m

@@ -43,12 +43,19 @@ type SlackConfig struct {
 	// ThreadContext is how many messages of a thread, that were not said to the bot, its
 	// model reads when it is mentioned there; default 20, -1: none.
 	ThreadContext int `yaml:"thread_context"`
+	// Questions is approvers (default: in channels a question for permission is shown to those
+	// alone who may decide, and others read that it waits) or everybody.
+	Questions string `yaml:"questions"`
 	// Prompts are suggested to who opens the app; at most four.
 	Prompts []string `yaml:"prompts"`
 }
 
-// Ways to show a growing answer, and which replies are for the bot.
+// Ways to show a growing answer, which replies are for the bot, and who is shown questions for
+// permission.
 const (
+	questionsApprovers = "approvers"
+	questionsEverybody = "everybody"
+
 	repliesAll      = "all"
 	repliesMentions = "mentions"
 
@@ -99,6 +106,7 @@ func SlackManifest(c Config, name, url string) (json.RawMessage, error) {
 func (s SlackConfig) Bot(name string) Account {
 	a := s.account()
 	a.Secrets, a.Proxy = []Secret{s.BotToken, s.AppToken, s.SigningSecret}, s.Proxy
+	a.PrivateQuestions = s.Questions != questionsEverybody
 	a.Person, a.Group, a.IDKey, a.IDNoun = slack.CheckPerson, slack.CheckGroup, "bot_token", "bot"
 	a.Open = func(e Env) (channels.Channel, error) {
 		proxy, err := e.Proxy(s.Proxy)
@@ -130,6 +138,7 @@ func (s SlackConfig) Defaults() SlackConfig {
 	s.Streaming = cmp.Or(s.Streaming, streamNative)
 	s.ThreadContext = cmp.Or(s.ThreadContext, 20)
 	s.Replies = cmp.Or(s.Replies, repliesAll)
+	s.Questions = cmp.Or(s.Questions, questionsApprovers)
 	s.Common = s.withDefaults()
 	return s
 }
@@ -153,6 +162,9 @@ func (s SlackConfig) Validate(_ Config, _ string) error {
 	}
 	if s.Replies != repliesAll && s.Replies != repliesMentions {
 		ps.Add("replies", "%q is neither all nor mentions", s.Replies)
+	}
+	if s.Questions != questionsApprovers && s.Questions != questionsEverybody {
+		ps.Add("questions", "%q is neither approvers nor everybody", s.Questions)
 	}
 	if s.ThreadContext < -1 || s.ThreadContext > mostThreadContext {
 		ps.Add("thread_context", "%d is neither -1 nor 1 to %d", s.ThreadContext, mostThreadContext)

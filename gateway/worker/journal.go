@@ -26,6 +26,7 @@ type journal struct {
 	asked   *approvals.Request // for which a person's permission is needed; nil: nothing
 	// decidedHere: there may be somebody in the chat who can decide about what is asked.
 	decidedHere bool
+	confided    confided            // the question, where not all of the chat are shown it
 	decided     *approvals.Request  // by whose decision the turn was opened; nil: by a message
 	job         *schedule.Job       // of whose run the turn is; nil: of none
 	asker       *channels.Sender    // who asks; nil: as the message says that opened the turn
@@ -76,7 +77,9 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		}}
 	}
 	if o.Finish == transcript.Waiting && j.asked != nil {
-		if j.decidedHere {
+		if j.asked.Private {
+			e.Replies = append(e.Replies, j.confide(e.Replies[0])...)
+		} else if j.decidedHere {
 			e.Replies[0].Choices = j.asked.Choices()
 		}
 		r, err := j.asked.Record(e.At)

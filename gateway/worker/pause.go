@@ -66,7 +66,7 @@ func (j *journal) askForMore(ctx context.Context, e *costs.BudgetError, why expl
 	if why != nil {
 		text = why(a.m.Key, e)
 	}
-	return r.RaiseQuestion(text, j.decidedHere, a.typed), nil
+	return j.pose(r, r.RaiseQuestion(text, j.decidedHere, a.typed)), nil
 }
 
 // isEnough reports whether a budget that is raised by amount allows what it has refused.

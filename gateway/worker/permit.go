@@ -131,7 +131,7 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 		why = reasoner.Reason(c)
 	}
 	ag, _ := a.chosenAgent(ctx)
-	return tools.Verdict{Decision: tools.Pending, Reason: r.Waiting(), Ask: r.Question(why, ag.MaxCost, j.decidedHere, a.typed)}, nil
+	return tools.Verdict{Decision: tools.Pending, Reason: r.Waiting(), Ask: j.pose(r, r.Question(why, ag.MaxCost, j.decidedHere, a.typed))}, nil
 }
 
 // newRequest makes a request of the turn of that person, which waits from now on.
@@ -144,7 +144,11 @@ func (j *journal) newRequest(ctx context.Context, asker channels.Sender) (r appr
 	r = a.w.NewRequest(j.t.ID, now, a.settings.Approvals.Timeout).WithOwnCode(all)
 	r.Token, r.Session, r.Turn, r.Channel, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.ReplyTo
 	r.Asker = approvals.Person{ID: j.t.Sender, Alias: asker.Alias, Name: asker.Name}
-	j.decidedHere, err = a.hasApprover(ctx, j.t.Channel, j.t.From, asker)
+	if j.decidedHere, err = a.hasApprover(ctx, j.t.Channel, j.t.From, asker); err != nil {
+		return r, err
+	}
+	j.confided.to, err = a.confidants(ctx, j.t)
+	r.Private = len(j.confided.to) > 0
 	return r, err
 }
 

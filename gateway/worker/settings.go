@@ -41,6 +41,9 @@ type Settings struct {
 	// instance. Without an entry there nobody is asked.
 	Approvals approvals.Config
 	Access    map[string]policy.Access
+	// PrivateQuestions are the channel instances that show questions for permission, in chats of
+	// several people, to those alone who may decide.
+	PrivateQuestions map[string]bool
 	// ChoicePerSession: a model that was chosen answers until the session ends; false: also
 	// in later ones.
 	ChoicePerSession bool

@@ -45,13 +45,30 @@ func TestWritableRoots(t *testing.T) {
 		return verdict(err)
 	}
 	for _, c := range []struct{ tool, path, want string }{
-		{"write_file", "made/n.txt", "allow"}, {"read_file", "made/n.txt", "allow"}, {"edit_file", "made/n.txt", "allow"},
-		{"delete_file", "made/n.txt", "allow"}, {"write_file", "t.txt", "allow"}, {"list_directory", "", "allow"},
-		{"write_file", "locked/f", "deny"}, {"edit_file", "locked/f", "deny"}, {"delete_file", "locked/f", "deny"}, {"write_file", "locked/new", "deny"},
-		{"write_file", ".ssh/config", "deny"}, {"write_file", ".ssh/authorized_keys", "deny"}, {"write_file", "x/.aws/credentials", "deny"}, {"delete_file", ".ssh/config", "deny"},
-		{"write_file", "out/secret", "deny"}, {"delete_file", "out/secret", "deny"}, {"write_file", "out/new", "deny"}, {"write_file", "in/new", "deny"},
-		{"write_file", "file", "deny"}, {"delete_file", "file", "deny"}, {"write_file", "../out/secret", "deny"}, {"write_file", ".", "deny"},
-		{"edit_file", "linked", "deny"}, {"read_file", "linked", "deny"},
+		{"write_file", "made/n.txt", "allow"},
+		{"read_file", "made/n.txt", "allow"},
+		{"edit_file", "made/n.txt", "allow"},
+		{"delete_file", "made/n.txt", "allow"},
+		{"write_file", "t.txt", "allow"},
+		{"list_directory", "", "allow"},
+		{"write_file", "locked/f", "deny"},
+		{"edit_file", "locked/f", "deny"},
+		{"delete_file", "locked/f", "deny"},
+		{"write_file", "locked/new", "deny"},
+		{"write_file", ".ssh/config", "deny"},
+		{"write_file", ".ssh/authorized_keys", "deny"},
+		{"write_file", "x/.aws/credentials", "deny"},
+		{"delete_file", ".ssh/config", "deny"},
+		{"write_file", "out/secret", "deny"},
+		{"delete_file", "out/secret", "deny"},
+		{"write_file", "out/new", "deny"},
+		{"write_file", "in/new", "deny"},
+		{"write_file", "file", "deny"},
+		{"delete_file", "file", "deny"},
+		{"write_file", "../out/secret", "deny"},
+		{"write_file", ".", "deny"},
+		{"edit_file", "linked", "deny"},
+		{"read_file", "linked", "deny"},
 	} {
 		if got := do(c.tool, strings.TrimSuffix(h.agent+"/"+c.path, "/")); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.tool, c.path, got, c.want)

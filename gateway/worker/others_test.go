@@ -86,6 +86,10 @@ func (l *heardLog) Signal(ctx context.Context, s broker.Signal) error {
 
 func forAnHour(o *worker.Options) { o.Config.Lease, o.Config.TurnTimeout = time.Hour, 5*time.Hour }
 
+// withHeartbeats has a worker renew its lease every two seconds, so between most looks at its
+// signs it has not.
+func withHeartbeats(o *worker.Options) { o.Config.Lease = 10 * time.Second }
+
 func answering(text string) func(*worker.Options) {
 	return func(o *worker.Options) {
 		ag := o.Settings.Agents["main"]
@@ -130,10 +134,10 @@ func TestAWorkerThatIsWronglyTakenForDeadChangesNothingAndLivesOn(t *testing.T) 
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {
 		c := newTown()
-		a := r.start("a", c.seen)
+		a := r.start("a", c.seen, withHeartbeats)
 		r.say(1, "wait first")
 		r.atGate("first")
-		b := r.start("b", c.seen, answering("from b"))
+		b := r.start("b", c.seen, withHeartbeats, answering("from b"))
 		time.Sleep(time.Second) // they know each other
 		c.hide(a, true)
 		r.wantAnswers(1, "from b")

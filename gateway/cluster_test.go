@@ -37,15 +37,21 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	return newClusterWith(t, func(_ context.Context, p *model.Prompt) model.Answer {
+		a := model.Reply(model.Say("you said " + p.LastText()))
+		a.Latency = 20 * time.Millisecond
+		return a
+	})
+}
+
+// newClusterWith is newCluster with a model of its own.
+func newClusterWith(t *testing.T, brain model.Brain) *cluster {
+	t.Helper()
 	c := &cluster{nodes: brokertest.Cluster(t, 3), redis: redistest.Start(t, redistest.Options{})}
 	spans, url := collect(t)
 	c.spans = spans
 	c.env = gatewaytest.Open(t, gatewaytest.Options{
-		Brain: func(_ context.Context, p *model.Prompt) model.Answer {
-			a := model.Reply(model.Say("you said " + p.LastText()))
-			a.Latency = 20 * time.Millisecond
-			return a
-		},
+		Brain: brain,
 		Change: func(cfg *settings.Config) {
 			cfg.Broker.URL, cfg.Broker.Replicas = c.nodes.URL(), 3
 			cfg.Store.Redis.URL = settings.NewSecret(c.redis.URL)

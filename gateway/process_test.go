@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -37,7 +36,7 @@ type process struct {
 	cmd      *exec.Cmd
 	ops      string
 	webhooks string // "": it has no listener for them
-	log      *bytes.Buffer
+	log      *lines
 	end      chan error
 }
 
@@ -53,7 +52,7 @@ func start(t *testing.T, config string) *process {
 // startAs starts a program, with more in its environment.
 func startAs(t *testing.T, path, config string, env ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.CommandContext(context.Background(), path, "run", "--config", config), log: &bytes.Buffer{}, end: make(chan error, 1)}
+	p := &process{t: t, cmd: exec.CommandContext(context.Background(), path, "run", "--config", config), log: &lines{}, end: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), env...)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -63,7 +62,7 @@ func startAs(t *testing.T, path, config string, env ...string) *process {
 	started := make(chan string, 1)
 	go func() {
 		for s := bufio.NewScanner(stderr); s.Scan(); {
-			p.log.Write(append(s.Bytes(), '\n'))
+			_, _ = p.log.Write(append(s.Bytes(), '\n')) // into memory
 			var line struct{ Msg, Ops, Webhooks string }
 			if json.Unmarshal(s.Bytes(), &line) == nil && line.Msg == "gateway started" {
 				p.webhooks = line.Webhooks

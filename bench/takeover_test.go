@@ -82,7 +82,11 @@ func BenchmarkKill(b *testing.B) {
 		{"workers=2/taken-over", workers2, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			interrupted(b, c.on, func(*plan) {}, func(f *fleet, i int) {
+			acquainted := time.Duration(0)
+			if !c.again { // who is killed in the first moment of its life is followed when its lease ends
+				acquainted = 2 * time.Second
+			}
+			interrupted(b, c.on, acquainted, func(*plan) {}, func(f *fleet, i int) {
 				f.procs[i].kill()
 				if c.again {
 					f.again(i)
@@ -104,7 +108,7 @@ func BenchmarkHandover(b *testing.B) {
 	for _, d := range []deployment{embedded, workers2} {
 		b.Run(d.name, func(b *testing.B) {
 			var gone <-chan struct{}
-			interrupted(b, d, func(p *plan) { p.Grace = time.Millisecond }, func(f *fleet, i int) {
+			interrupted(b, d, 0, func(p *plan) { p.Grace = time.Millisecond }, func(f *fleet, i int) {
 				gone = f.term(i)
 				if d.nodes == 0 {
 					<-gone
@@ -121,8 +125,9 @@ func BenchmarkHandover(b *testing.B) {
 }
 
 // interrupted lets one person after the other ask, does something to the process
-// that runs the turn, and reports when it goes on. after is done when it has.
-func interrupted(b *testing.B, d deployment, change func(*plan), harm, after func(f *fleet, i int)) {
+// that runs the turn, when that has run for so long, and reports when it goes on. after is done
+// when it has.
+func interrupted(b *testing.B, d deployment, running time.Duration, change func(*plan), harm, after func(f *fleet, i int)) {
 	b.Helper()
 	m := newPatient()
 	w := newWorld(b, worldOptions{Brain: m.answer})
@@ -136,6 +141,12 @@ func interrupted(b *testing.B, d deployment, change func(*plan), harm, after fun
 		person++
 		q := w.say(person, fmt.Sprintf("hello from %d", person))
 		i := f.named(m.next(b, 1).process)
+		if running > 0 {
+			select { // not for an event: processes get to know each other
+			case <-time.After(running):
+			case <-b.Context().Done():
+			}
+		}
 		began := time.Now()
 		harm(f, i)
 		resumed = append(resumed, m.next(b, 2).at.Sub(began))

@@ -97,9 +97,7 @@ func (l *Workload) whole(tag, canary string, audit bool, p *model.Prompt) model.
 			said = append(append(said, "effects"), callIn.FindAllString(r.Text, -1)...)
 		}
 	}
-	for n := range l.Shape.Words {
-		said = append(said, vocabulary[l.pick(len(vocabulary), "word", tag, n)])
-	}
+	said = append(said, l.draw(l.Shape.Words, "word", tag)...)
 	return model.Reply(model.Say(strings.Join(append(said, end), " ")))
 }
 

@@ -64,8 +64,9 @@ type Shape struct {
 	// Fastest and Slowest bound the time that one answer of the model takes.
 	// Default 50 ms and 800 ms; in the small part 20 ms and 200 ms.
 	Fastest, Slowest time.Duration
-	// Words is how long answers are; default [DefaultWords].
-	Words int
+	// Words is how long answers are; default [DefaultWords]. Asides is how many words that ask
+	// for nothing people put behind each question; default: none.
+	Words, Asides int
 	// Window is how many tokens the model takes, and refuses what is longer; 0: more than
 	// any conversation has, so none is ever summarised.
 	Window int
@@ -108,6 +109,13 @@ func (s Shape) defaults() Shape {
 // still fits behind it, so none is cut.
 func (s Shape) Compacting() Shape {
 	s.Window, s.Words = 4500, 400
+	return s
+}
+
+// CompactingQuestions is [Shape.Compacting] with the length in what people say and not in the
+// answers, which stay so short that none is shown while it grows.
+func (s Shape) CompactingQuestions() Shape {
+	s.Window, s.Asides = 4500, 500
 	return s
 }
 
@@ -198,7 +206,7 @@ func NewWorkload(s Shape, seed uint64) *Workload {
 				q.First = !q.Refused && !permitted
 				permitted = permitted || q.First
 			}
-			q.Text = q.words(conv)
+			q.Text = strings.Join(append([]string{q.words(conv)}, l.draw(s.Asides, "aside", q.Tag())...), " ")
 			conv.Questions = append(conv.Questions, q)
 		}
 		l.Conversations = append(l.Conversations, conv)
@@ -262,6 +270,15 @@ func (l *Workload) pick(n int, what ...any) int {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintln(h, append([]any{l.Seed}, what...)...)
 	return rand.New(rand.NewPCG(h.Sum64(), 1)).IntN(n) //nolint:gosec // n is small
+}
+
+// draw returns n words of the vocabulary for what and tag.
+func (l *Workload) draw(n int, what, tag string) []string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = vocabulary[l.pick(len(vocabulary), what, tag, i)]
+	}
+	return words
 }
 
 var vocabulary = strings.Fields("alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo sierra tango uniform victor whiskey xray yankee zulu")

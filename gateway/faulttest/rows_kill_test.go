@@ -45,15 +45,18 @@ func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 }
 
 // A process is killed when the network has accepted an answer and nothing here
-// says so yet. It is sent once more, marked. Its conversations are not summarised: answers that
-// are long enough for that may stand in a preview already, and an edit is no repeat. (F3)
+// says so yet. It is sent once more, marked. Its conversations are summarised for the length of
+// what people say: a long answer may stand in a preview already, and an edit is no repeat. (F3)
 func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.T) {
 	t.Parallel()
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
-		run := faulttest.Open(t, faulttest.Options{Engine: e})
+		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{}.CompactingQuestions()})
 		kills := faulttest.ScaledSize(100)
 		run.KillAt(kills, 8, 20, "delivery.accepted") // not the repeat itself
 		report := killed(t, run, kills)
+		if report.Summaries < run.Workload.Shape.Conversations {
+			t.Errorf("%d summaries in %d conversations: the load does not fill the window", report.Summaries, run.Workload.Shape.Conversations)
+		}
 		if report.Repeats < report.Faults {
 			t.Errorf("%d answers were repeated, and %d were in doubt for certain", report.Repeats, report.Faults)
 		}

@@ -28,9 +28,12 @@ var (
 func answerJob(slot string) string { return "beat at " + slot + " " + end }
 
 // jobs is what the configuration says about jobs.
-func (l *Workload) jobs() string {
+func (r *Run) jobs() string {
+	if r.jobsEnded.Load() {
+		return "{}"
+	}
 	var jobs []string
-	for i := range l.Shape.Jobs {
+	for i := range r.Workload.Shape.Jobs {
 		jobs = append(jobs, fmt.Sprintf("{name: beat%d, every: %s, misfire: all, prompt: beat, to: {account: tg, group: \"%d\"}}", i, jobEvery, firstJobChat-i))
 	}
 	return "{jobs: [" + strings.Join(jobs, ", ") + "]}"
@@ -87,6 +90,10 @@ func (r *Run) AwaitJobs() {
 		return true
 	})
 }
+
+// EndJobs has every process that starts from now on be configured without the jobs, so that no
+// run begins. Else one may begin between two looks at what was spent.
+func (r *Run) EndJobs() { r.jobsEnded.Store(true) }
 
 // jobReports are what people see of the jobs' runs, by chat and slot.
 func jobReports(l *Workload, b telegram.Book) map[int64]map[string][]string {

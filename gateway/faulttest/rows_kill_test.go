@@ -93,6 +93,7 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 		run.Start()
 		run.Drive(run.KillRandomly(kills, 30))
 		run.AwaitJobs()
+		run.EndJobs()
 		for i := range run.Processes() { // what operators are shown afterwards survives that, too
 			run.Kill(i)
 		}

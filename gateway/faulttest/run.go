@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +85,7 @@ type Run struct {
 
 	// The slots of jobs after the one moment and until the other are to have run.
 	jobsFrom, jobsThrough time.Time
+	jobsEnded             atomic.Bool
 
 	mu      sync.Mutex
 	faults  []Fault
@@ -213,7 +215,7 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn%s]}}", r.window(), r.Workload.scripts()),
 		"bash":      fmt.Sprintf("{enabled: %t}", r.Workload.Shape.Scripts),
-		"cron":      r.Workload.jobs(),
+		"cron":      r.jobs(),
 		"titles":    r.Workload.titles(),
 		"goals":     r.Workload.goals(),
 		"context":   r.Workload.context(),

@@ -118,11 +118,14 @@ func TestAChoicePerSessionEndsWithIt(t *testing.T) {
 	})
 }
 
-// noRecords is a store that does not answer for records.
-type noRecords struct{ worker.Store }
+// noChoices is a store that does not answer for what was chosen.
+type noChoices struct{ worker.Store }
 
-func (noRecords) Record(context.Context, sessions.RecordID, time.Time) (sessions.Record, error) {
-	return sessions.Record{}, errBroken
+func (n noChoices) Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error) {
+	if id.Kind == "model_choice" {
+		return sessions.Record{}, errBroken
+	}
+	return n.Store.Record(ctx, id, now) //nolint:wrapcheck // it stands for the store
 }
 
 // requirements AB04, TX26: a choice that cannot be read or may not be made any more refuses no
@@ -142,7 +145,7 @@ func TestAChoiceThatCountsNoMoreRefusesNoTurn(t *testing.T) {
 		}{
 			{choices(r, b), "chosen model not allowed any more"}, // taken out of the list
 			{choices(r), ""}, // nothing may be chosen at all
-			{func(o *worker.Options) { choices(r, a, b)(o); o.Store = noRecords{o.Store} }, "model choice unreadable"},
+			{func(o *worker.Options) { choices(r, a, b)(o); o.Store = noChoices{o.Store} }, "model choice unreadable"},
 		} {
 			p.end(t)
 			said.Reset()

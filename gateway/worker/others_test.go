@@ -138,7 +138,7 @@ func TestAWorkerThatIsWronglyTakenForDeadChangesNothingAndLivesOn(t *testing.T) 
 		r.say(1, "wait first")
 		r.atGate("first")
 		b := r.start("b", c.seen, withHeartbeats, answering("from b"))
-		time.Sleep(time.Second) // they know each other
+		time.Sleep(1500 * time.Millisecond) // they have looked, once a second, and know each other
 		c.hide(a, true)
 		r.wantAnswers(1, "from b")
 		if n := r.counted("worker ended 1"); n != 1 {

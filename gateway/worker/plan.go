@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"parley/channels"
 	"parley/gateway/messages"
 	"parley/gateway/plans"
+	"parley/gateway/records"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -60,25 +62,33 @@ func (a *actor) switchPlan(e broker.Envelope, msg channels.Message, c messages.C
 	return a.answer(change, e.Seq, msg, text)
 }
 
-// inPlanMode reports whether a session is in plan mode. What cannot be read stops no turn, but
-// lets none change anything.
-func (a *owner) inPlanMode(ctx context.Context, id sessionkeys.SessionID) bool {
+// inPlanMode reports whether a session is in plan mode. What is damaged stops no turn, but lets
+// none change anything; a store that does not answer is asked again, with the whole turn, which
+// otherwise would be without the tools for which somebody has just given permission.
+func (a *owner) inPlanMode(ctx context.Context, id sessionkeys.SessionID) (bool, error) {
 	mode, err := plans.Read(ctx, a.w.Store, id, a.w.Now())
-	if err != nil {
+	if errors.Is(err, records.ErrUnreadable) {
 		a.w.Logger.Warn("plan mode unreadable, taken as on", "session", id, "key", a.m.Key, "error", err)
+		err = nil
 	}
-	return mode.On
+	return mode.On, err //nolint:wrapcheck // it says of which session
 }
 
 // planNote says, behind the answer to a command that leads to another session, what becomes of
 // plan mode by it.
-func (a *actor) planNote(to sessionkeys.SessionID) string {
-	was, is := a.inPlanMode(a.ctx, a.m.Session), a.inPlanMode(a.ctx, to)
-	switch {
-	case is:
-		return fmt.Sprintf(" Plan mode is on here: %s ends it.", a.typed("plan"))
-	case was:
-		return " Plan mode ended with the one before."
+func (a *actor) planNote(to sessionkeys.SessionID) (string, error) {
+	was, err := a.inPlanMode(a.ctx, a.m.Session)
+	if err != nil {
+		return "", err
 	}
-	return ""
+	is, err := a.inPlanMode(a.ctx, to)
+	switch {
+	case err != nil:
+		return "", err
+	case is:
+		return fmt.Sprintf(" Plan mode is on here: %s ends it.", a.typed("plan")), nil
+	case was:
+		return " Plan mode ended with the one before.", nil
+	}
+	return "", nil
 }

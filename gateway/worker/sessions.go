@@ -79,7 +79,11 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 			text += fmt.Sprintf(" The one before is kept as number %d.", n)
 		}
 	}
-	return a.answer(change, e.Seq, msg, text+a.planNote(cmp.Or(change.Fresh, change.Resume)))
+	note, err := a.planNote(cmp.Or(change.Fresh, change.Resume))
+	if err != nil {
+		return false, err
+	}
+	return a.answer(change, e.Seq, msg, text+note)
 }
 
 // passUnreadable returns err, unless it is of a record that holds nothing that can be read:

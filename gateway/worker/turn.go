@@ -132,7 +132,9 @@ func (a *actor) turnAgent(j *journal, stop bool) (ag Agent, plan, looks bool, er
 	if !ok && !stop {
 		return ag, false, false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
 	}
-	plan = a.inPlanMode(a.ctx, j.t.Session)
+	if plan, err = a.inPlanMode(a.ctx, j.t.Session); err != nil {
+		return ag, plan, false, err
+	}
 	if looks, err = a.onlyLooks(j, stop); err != nil {
 		return ag, plan, looks, err
 	}

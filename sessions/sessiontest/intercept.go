@@ -210,3 +210,49 @@ func (i *intercepted) Delivery(ctx context.Context, id string) (sessions.Deliver
 func (i *intercepted) Spent(ctx context.Context, s sessions.Scope, at time.Time) (costs.Amount, costs.Amount, error) {
 	return two(ctx, i, Call{Op: "Spent", Args: []any{s, at}}, func() (costs.Amount, costs.Amount, error) { return i.Store.Spent(ctx, s, at) })
 }
+
+func (i *intercepted) AppendWith(ctx context.Context, f sessions.Fence, turn string, rs []sessions.Record, ms ...transcript.Message) error {
+	return i.around(ctx, Call{Op: "AppendWith", Token: f.Token, Fence: &f, Args: []any{turn, rs, ms}}, func() error { return i.Store.AppendWith(ctx, f, turn, rs, ms...) })
+}
+
+func (i *intercepted) Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (bool, error) {
+	return one(ctx, i, Call{Op: "Notice", Args: []any{e, replies, at}}, func() (bool, error) { return i.Store.Notice(ctx, e, replies, at) })
+}
+
+func (i *intercepted) TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error) {
+	return one(ctx, i, Call{Op: "TurnsOf", Args: []any{id}}, func() ([]sessions.Turn, error) { return i.Store.TurnsOf(ctx, id) })
+}
+
+func (i *intercepted) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
+	return one(ctx, i, Call{Op: "Chat", Args: []any{id}}, func() (sessions.Chat, error) { return i.Store.Chat(ctx, id) })
+}
+
+func (i *intercepted) Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error) {
+	return one(ctx, i, Call{Op: "Record", Args: []any{id, now}}, func() (sessions.Record, error) { return i.Store.Record(ctx, id, now) })
+}
+
+func (i *intercepted) WriteRecord(ctx context.Context, r sessions.Record) (int64, error) {
+	return one(ctx, i, Call{Op: "WriteRecord", Args: []any{r}}, func() (int64, error) { return i.Store.WriteRecord(ctx, r) })
+}
+
+func (i *intercepted) DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error {
+	return i.around(ctx, Call{Op: "DropRecord", Args: []any{id, revision}}, func() error { return i.Store.DropRecord(ctx, id, revision) })
+}
+
+// Records passes on what was found when the operation is over: who has given up is told nothing
+// any more.
+func (i *intercepted) Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error {
+	found, err := one(ctx, i, Call{Op: "Records", Args: []any{kind, prefix, now}}, func() (all []sessions.Record, err error) {
+		err = i.Store.Records(ctx, kind, prefix, now, func(r sessions.Record) bool {
+			all = append(all, r)
+			return true
+		})
+		return all, err
+	})
+	for _, r := range found {
+		if !yield(r) {
+			break
+		}
+	}
+	return err
+}

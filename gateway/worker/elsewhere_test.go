@@ -149,7 +149,7 @@ func (r *fixture) told(person int) (texts []string) {
 // another chat opens its turn once, and who decided reads so once.
 func TestADecisionOfAnotherChatSurvivesEveryFault(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 22; n++ {
+	for n := 1; n <= 34; n++ {
 		for _, how := range []string{"fails", "is lost", "is the last"} {
 			t.Run(fmt.Sprintf("operation %d %s", n, how), func(t *testing.T) {
 				t.Parallel()

@@ -132,7 +132,7 @@ func TestWhatIsScheduledNoMoreDoesNotRun(t *testing.T) {
 // a slot and the end of its run: there is one answer.
 func TestARunSurvivesEveryFault(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 24; n++ {
+	for n := 1; n <= 36; n++ {
 		for _, how := range []string{"fails", "is lost", "is the last"} {
 			inFakeTime(t, func(t *testing.T, r *fixture) {
 				_, _, j, with := scheduling(r, "water the flowers")

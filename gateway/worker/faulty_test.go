@@ -2,7 +2,10 @@ package worker_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/gateway/worker"
 )
@@ -47,4 +50,60 @@ func TestCommandIsCarriedOutOnceWhicheverOperationFails(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Each operation of a worker's store fails once while a turn with a title runs: the turn is
+// answered, and the session has its title, from that turn or from the next.
+func TestTitleIsThereWhicheverOperationFails(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lost=%v", lost), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, func(t *testing.T, r *fixture) {
+				m := saysTitle("Fruit")
+				p := r.start("w", titled(m))
+				r.say(99, "it runs")
+				r.idle()
+				for n := 1; n <= 24; n++ {
+					p.store.arm(n, lost)
+					r.say(n, "apples")
+					r.await(fmt.Sprint("an answer with operation ", n, " failing"), func() bool { return len(r.answers(n)) >= 1 })
+					r.idle()
+					time.Sleep(3 * time.Minute) // in fake time: whoever asks has given up
+					r.say(n, "pears")
+					r.idle()
+					synctest.Wait()
+					if got := r.answers(n); !slices.Equal(got, []string{"re: apples", "re: pears"}) || r.label(n) != "Fruit" {
+						t.Errorf("operation %d: told %q, the session is called %q", n, got, r.label(n))
+					}
+				}
+				if es := r.titleEntries(); len(es) < 25 || len(es) < len(m.Requests()) {
+					t.Errorf("%d titles were asked for, and %d booked", len(m.Requests()), len(es))
+				}
+			})
+		})
+	}
+}
+
+// What a command cannot be carried out with, it asks for.
+func TestCommandThatLacksWordsSaysWhich(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		r.start("w", func(o *worker.Options) { o.Settings.Goals.Off = true })
+		r.say(1, "hello")
+		for _, c := range [][2]string{
+			{"/title", "/title takes the words of a title: /title Apples and pears."},
+			{"/resume", "Which conversation? /resume takes its number, or words of its title: /sessions lists the earlier ones."},
+			{"/plan a trip", "/plan begins plan mode and ends it again; behind it stands nothing, or on or off. What you want goes into a message of its own."},
+			{"/plan off", "Plan mode is not on."},
+			{"/goal paint it", "Goals are switched off here."},
+			{"/done", "Goals are switched off here."},
+		} {
+			r.say(1, c[0])
+			r.idle()
+			if got := lastAnswer(r, 1); got != c[1] {
+				t.Errorf("%s: %q, want %q", c[0], got, c[1])
+			}
+		}
+	})
 }

@@ -102,7 +102,7 @@ func TestNothingIsPermittedToWhoMayNotSpeakAnyMore(t *testing.T) {
 // else's message opened it.
 func TestADecidedTurnIsTakenOverForItsAsker(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 14; n++ {
+	for n := 1; n <= 26; n++ {
 		t.Run(fmt.Sprint("died at operation ", n), func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, func(t *testing.T, r *fixture) {

@@ -113,7 +113,7 @@ func TestAQuestionHasTheWordsBeforeTheCall(t *testing.T) {
 // by it is counted with it.
 func TestAWithdrawnQuestionIsToldWhateverFails(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 12; n++ {
+	for n := 1; n <= 24; n++ {
 		for _, lost := range []bool{false, true} {
 			inFakeTime(t, func(t *testing.T, r *fixture) {
 				w := r.start("w", asking(t, guarded{noted{r}, new(""), "", "tool"}))
@@ -138,7 +138,7 @@ func TestAWithdrawnQuestionIsToldWhateverFails(t *testing.T) {
 // comes to its question: there is one question, and the code in it is that of the record.
 func TestAQuestionSurvivesEveryFault(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 16; n++ {
+	for n := 1; n <= 28; n++ {
 		for _, how := range []string{"fails", "is lost", "is the last"} {
 			t.Run(fmt.Sprintf("operation %d %s", n, how), func(t *testing.T) {
 				t.Parallel()

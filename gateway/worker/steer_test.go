@@ -346,7 +346,7 @@ func TestWhateverFailsWhatJoinsIsAskedOnce(t *testing.T) {
 		for _, lost := range []bool{false, true} {
 			r := newRig(t)
 			p := r.start("w", r.talking(tools.Read))
-			for n := 1; n <= 8; n++ {
+			for n := 1; n <= 20; n++ {
 				gate := "x" + strings.Repeat("x", n)
 				first := r.old(n, "hold "+gate)
 				r.bring(first)

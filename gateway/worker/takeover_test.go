@@ -98,7 +98,7 @@ func TestAStopIsAnsweredOnceWhicheverOperationFails(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, func(_ *testing.T, r *fixture) {
 				p := r.start("w")
-				for n := 1; n <= 8; n++ {
+				for n := 1; n <= 18; n++ {
 					gate := fmt.Sprint("gate", n)
 					r.say(n, "wait "+gate)
 					r.atGate(gate)

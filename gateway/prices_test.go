@@ -82,6 +82,16 @@ func TestAGatewayThatRunsTakesNewPricesAndKeepsTheOldOnesOfABrokenFile(t *testin
 	}
 	r.AwaitMetrics("parley_config_last_reload_successful 1",
 		fmt.Sprintf("parley_llm_price_table_timestamp_seconds %g", float64(time.Date(2031, 2, 3, 0, 0, 0, 0, time.UTC).Unix())))
+
+	// It looks at the file by itself, too.
+	write("y")
+	log.await(t, "prices not reloaded, previous ones stay in force")
+	r.AwaitMetrics("parley_config_last_reload_successful 0")
+	write("0")
+	log.await(t, "prices reloaded")
+	r.AwaitMetrics("parley_config_last_reload_successful 1")
+	r.Ask(gatewaytest.Ann, "/new")
+	cost("This conversation: $0.00\n")
 }
 
 func TestAModelWithoutAPriceIsReckonedAtTheCeiling(t *testing.T) {

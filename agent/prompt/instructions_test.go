@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +68,9 @@ func TestReadInstructionsNamesWhatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, got, err)
 		}
 	}
+	if _, err := prompt.ReadInstructions("/proc/self/mem"); runtime.GOOS == "linux" && (err == nil || !strings.Contains(err.Error(), "/proc/self/mem: ")) {
+		t.Errorf("a file that cannot be read from its beginning: %v", err)
+	}
 	if os.Geteuid() != 0 { // root reads everything
 		dir := folder(t, map[string]string{"AGENTS.md": "a"})
 		if err := os.Chmod(filepath.Join(dir, "AGENTS.md"), 0); err != nil {
@@ -83,6 +87,7 @@ func TestALongFileIsCutAndSaysSo(t *testing.T) {
 	for name, c := range map[string]struct{ text, shown string }{
 		"as long as may be":     {strings.Repeat("x", prompt.MaxFile), strings.Repeat("x", prompt.MaxFile)},
 		"at the end of a line":  {strings.Repeat("123456\n", 2000), strings.Repeat("123456\n", prompt.MaxFile/7)},
+		"letters of one byte":   {strings.Repeat("x", prompt.MaxFile+9), strings.Repeat("x", prompt.MaxFile)},
 		"a line without an end": {"x" + strings.Repeat("ä", prompt.MaxFile), "x" + strings.Repeat("ä", prompt.MaxFile/2-1)},
 	} {
 		fs, err := prompt.ReadInstructions(folder(t, map[string]string{"AGENTS.md": c.text}))

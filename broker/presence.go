@@ -31,9 +31,8 @@ func (b *Broker) Attend(ctx context.Context, name string) error {
 	}
 }
 
-// IsAttended reports whether a process attends under name, as the server knows to
-// which this one is connected: true when it answers, false when nobody listens there.
-// It asks once. An error says that neither is known: the process may be stopped, or
+// IsAttended reports whether a process attends under name, by what this process's server
+// knows: true when the other one answers, false when nobody listens under that name. It asks once. An error says that neither is known: the process may be stopped, or
 // the server away. False may mean only that the server of the other process has
 // restarted, or that the servers do not reach each other.
 func (b *Broker) IsAttended(ctx context.Context, name string) (bool, error) {

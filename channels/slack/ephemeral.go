@@ -44,13 +44,7 @@ func (c *Channel) sendEphemeral(ctx context.Context, r channels.Reply, user stri
 	if err := checkAddress(method, r.To); err != nil {
 		return channels.Receipt{}, err
 	}
-	text, markdown := r.Body.Text, markdownOf(r.Body)
-	if r.Repeat {
-		text = repeatMark + text
-		if markdown != "" {
-			markdown = repeatMark + markdown
-		}
-	}
+	text, markdown := wordsOf(r)
 	for {
 		options := append(contentOptions(text, markdown, r.Body.Choices), slack.MsgOptionParse(false))
 		if r.To.Thread != "" {

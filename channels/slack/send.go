@@ -49,19 +49,26 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	return sent, err
 }
 
-// post is Send without a word about what the bot does next.
-func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
-	const method = "chat.postMessage"
-	if err := checkAddress(method, r.To); err != nil {
-		return channels.Receipt{}, err
-	}
-	text, markdown := r.Body.Text, markdownOf(r.Body)
+// wordsOf returns what a reply says, as plain text and as Markdown ("": it has none), with the
+// mark of a repeat.
+func wordsOf(r channels.Reply) (text, markdown string) {
+	text, markdown = r.Body.Text, markdownOf(r.Body)
 	if r.Repeat {
 		text = repeatMark + text
 		if markdown != "" {
 			markdown = repeatMark + markdown
 		}
 	}
+	return text, markdown
+}
+
+// post is Send without a word about what the bot does next.
+func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	const method = "chat.postMessage"
+	if err := checkAddress(method, r.To); err != nil {
+		return channels.Receipt{}, err
+	}
+	text, markdown := wordsOf(r)
 	thread := r.To.Thread
 	for {
 		options := append(contentOptions(text, markdown, r.Body.Choices),

@@ -145,7 +145,7 @@ func (h *shelf) ran(peer, job string) (sessions.Fence, sessions.Turn) {
 }
 
 // Who has scheduled something pays for its runs, and is listed also on a day on which they did not
-// write. A job of the configuration is nobody's.
+// write. Nobody pays for a job of the configuration.
 func TestBudgetsOfWhoHasOnlySchedules(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)

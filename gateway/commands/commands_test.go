@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,24 +16,16 @@ import (
 	"parley/gateway/preferences"
 	"parley/sessionkeys"
 	"parley/sessions"
-	"parley/sessions/sqlite"
+	"parley/sessions/memtest"
 	"parley/transcript"
 )
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// desk is one over a real store, with the mailbox of one conversation.
-func desk(t *testing.T) (*commands.Handler, *sqlite.Store, sessionkeys.Key) {
+// desk is one over a store in memory, and the key of one conversation.
+func desk(t *testing.T) (*commands.Handler, sessions.Store, sessionkeys.Key) {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := memtest.New(memtest.Every)
 	k, err := sessionkeys.For("main", sessionkeys.Address{Channel: "telegram", Account: "42", Kind: sessionkeys.DM, Peer: "1"})
 	if err != nil {
 		t.Fatal(err)

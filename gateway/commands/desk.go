@@ -98,7 +98,7 @@ func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Com
 	case "agents":
 		return d.answerAgents(ctx, by.Token)
 	case "why":
-		return d.answerWhy(ctx, by)
+		return d.answerWhy(ctx, by, sign)
 	case "goal":
 		return d.answerGoal(ctx, by.Token, sign)
 	case "approvals":

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/gateway/budgets"
 	"parley/gateway/fates"
 	"parley/gateway/messages"
 	"parley/sessions"
@@ -23,7 +24,7 @@ type Fates interface {
 const noFateText = "I know nothing of such a message of yours here. I remember those of this conversation, since it began; reply with this command to one of your messages, or to my answer."
 
 // answerWhy says to a person what became of their last message, or of the one that they reply to.
-func (d *Handler) answerWhy(ctx context.Context, by messages.Caller) (string, error) {
+func (d *Handler) answerWhy(ctx context.Context, by messages.Caller, sign string) (string, error) {
 	if d.Fates == nil {
 		return noFateText, nil
 	}
@@ -34,13 +35,14 @@ func (d *Handler) answerWhy(ctx context.Context, by messages.Caller) (string, er
 	if f == nil {
 		return noFateText, nil
 	}
-	return describeFate(*f), nil
+	return describeFate(*f, sign), nil
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format("15:04:05 UTC on 2 January") }
 
-// describeFate tells a person what became of their message. It quotes nothing of it.
-func describeFate(f fates.Fate) string {
+// describeFate tells a person what became of their message. It quotes nothing of it. Commands begin
+// with sign where they read it.
+func describeFate(f fates.Fate, sign string) string {
 	lines := []string{"Your message of " + clockTime(f.ReceivedAt) + ":"}
 	add := func(format string, a ...any) { lines = append(lines, "– "+fmt.Sprintf(format, a...)) }
 	switch f.Verdict {
@@ -60,7 +62,7 @@ func describeFate(f fates.Fate) string {
 		add("carried out as a command, without a model")
 	}
 	if t := f.Turn; t != nil {
-		describeTurn(add, f, *t)
+		describeTurn(add, f, *t, sign)
 	}
 	for _, a := range f.Answers {
 		describeAnswer(add, a)
@@ -68,7 +70,7 @@ func describeFate(f fates.Fate) string {
 	return strings.Join(lines, "\n")
 }
 
-func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Turn) {
+func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Turn, sign string) {
 	how := "taken up after " + max(t.OpenedAt.Sub(f.ReceivedAt), 0).Round(time.Second/10).String()
 	if f.Joined {
 		how = "joined what I was doing for an earlier message of yours"
@@ -83,7 +85,7 @@ func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Tu
 	}
 	add("%s", how)
 	if b := t.Refused; b != nil && t.Outcome == transcript.Budget {
-		add("the budget ended it: %s of %s were used, and up to %s were needed", b.Spent.Display(), b.Limit.Display(), b.Need.Display())
+		add("the reason: %s", budgets.Explain(b, sign+"new")) // which says no amounts of what others share
 	}
 	spent := max(f.Money.Total, f.Money.Spent)
 	text := fmt.Sprintf("set aside: %s for %s; spent: %s", f.Money.Reserved.Display(), plural(f.Money.Calls, "call"), spent.Display())

@@ -308,6 +308,13 @@ type Part struct {
 	By      string // who made the last mark
 }
 
+// UnneededProblem is the Problem of a sentence that stands in the place of a file, which failed
+// because the file was sent.
+const UnneededProblem = "not needed: the file was sent"
+
+// IsUnneeded reports whether p is a sentence in the place of a file that was sent.
+func (p Part) IsUnneeded() bool { return p.State == Failed && p.Problem == UnneededProblem }
+
 // Progress is one step of a delivery, made durable in one commit.
 type Progress struct {
 	Bodies [][]byte // not nil: the parts, set once; later ones are ignored

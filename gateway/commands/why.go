@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,12 +72,12 @@ func describeFate(f fates.Fate, sign string) string {
 }
 
 func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Turn, sign string) {
-	how := "taken up after " + max(t.OpenedAt.Sub(f.ReceivedAt), 0).Round(time.Second/10).String()
+	how, since := "taken up after "+inSeconds(max(t.OpenedAt.Sub(f.ReceivedAt), 0)), t.OpenedAt
 	if f.Joined {
-		how = "joined what I was doing for an earlier message of yours"
+		how, since = "joined what I was doing for an earlier message of yours", f.ReceivedAt
 	}
 	if t.State == sessions.Done {
-		how += fmt.Sprintf(", %s %s later", outcomeInWords(t.Outcome), t.EndedAt.Sub(t.OpenedAt).Round(time.Second/10))
+		how += ", " + outcomeInWords(t.Outcome, inSeconds(max(t.EndedAt.Sub(since), 0))+" later")
 	} else {
 		how += ", and I am still at it"
 	}
@@ -98,43 +99,76 @@ func describeTurn(add func(format string, a ...any), f fates.Fate, t sessions.Tu
 	add("%s", text)
 }
 
-// outcomeInWords says how a turn ended.
-func outcomeInWords(o transcript.FinishReason) string {
+// inSeconds returns a duration as far as it matters to people.
+func inSeconds(d time.Duration) string { return d.Round(time.Second / 10).String() }
+
+// outcomeInWords says how a turn ended, and when.
+func outcomeInWords(o transcript.FinishReason, when string) string {
 	switch o {
 	case transcript.EndTurn, transcript.Done:
-		return "answered"
+		return "answered " + when
+	case transcript.MaxTokens:
+		return "answered " + when + ", and the answer was cut because it was too long"
 	case transcript.Canceled, transcript.Stopped:
-		return "stopped"
+		return "stopped " + when
 	case transcript.Waiting:
-		return "ended with a question for permission"
+		return "ended " + when + " with a question for permission"
+	case transcript.PermissionDenied:
+		return "ended " + when + " because permission was denied"
 	case transcript.Budget:
-		return "ended by a budget"
+		return "ended by a budget " + when
+	case transcript.MaxIterations:
+		return "ended " + when + " after as many steps as I may take"
+	case transcript.ContextLimit:
+		return "ended " + when + " because the conversation has become too long for me"
+	case transcript.Refusal:
+		return "ended " + when + " because the model would not answer"
 	case transcript.TimedOut:
-		return "given up because it took too long"
+		return "given up " + when + " because it took too long"
 	case transcript.Failed:
-		return "failed"
+		return "failed " + when
 	}
-	return "ended with " + strings.ReplaceAll(string(o), "_", " ")
+	return "ended " + when + ": " + strings.ReplaceAll(string(o), "_", " ")
 }
 
+// describeAnswer says how far an answer is sent. What stands in the place of a file that was sent is
+// none of its messages.
 func describeAnswer(add func(format string, a ...any), a sessions.Delivery) {
-	if len(a.Parts) == 0 {
-		add("the answer waits to be sent since %s", clockTime(a.At))
-		return
-	}
+	parts := slices.DeleteFunc(slices.Clone(a.Parts), sessions.Part.IsUnneeded)
 	sent, last := 0, time.Time{}
-	for _, p := range a.Parts {
-		if p.State == sessions.Sent {
+	var rest *sessions.Part // the first that is not sent
+	for i, p := range parts {
+		switch {
+		case p.State == sessions.Sent:
 			sent++
 			last = p.At
+		case rest == nil:
+			rest = &parts[i]
 		}
 	}
 	switch {
-	case sent == len(a.Parts):
+	case len(parts) == 0, sent == 0 && rest.State == sessions.Queued:
+		add("the answer waits to be sent since %s", clockTime(a.At))
+	case rest == nil:
 		add("sent at %s, in %s", clockTime(last), plural(sent, "message"))
-	case sent > 0:
-		add("%d of %s sent, the last at %s", sent, plural(len(a.Parts), "message"), clockTime(last))
+	case sent == 0:
+		add("the answer %s", sendStateInWords(*rest))
 	default:
-		add("the answer is not sent yet: %s", a.Parts[0].State)
+		add("%d of %s sent, the last at %s; another %s", sent, plural(len(parts), "message"), clockTime(last), sendStateInWords(*rest))
 	}
+}
+
+// sendStateInWords says, behind its name, what became of a message that is not known to be sent.
+func sendStateInWords(p sessions.Part) string {
+	switch {
+	case p.State == sessions.Queued:
+		return "waits to be sent"
+	case p.State == sessions.Sending:
+		return "is being sent"
+	case p.State == sessions.Ambiguous:
+		return "may have arrived, which I do not know yet"
+	case p.Reason == sessions.Unconfirmed:
+		return "was sent again and again, and I do not know whether it arrived"
+	}
+	return "could not be sent; the operator can see why"
 }

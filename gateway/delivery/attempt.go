@@ -86,7 +86,7 @@ func (a *attempt) outcome(err error) Outcome {
 	how := Delivered
 	for _, p := range a.d.Parts {
 		switch {
-		case p.State == sessions.Failed && p.Problem != unneeded && p.Reason != sessions.Unconfirmed:
+		case p.State == sessions.Failed && !p.IsUnneeded() && p.Reason != sessions.Unconfirmed:
 			return Rejected
 		case p.Repeats > 0:
 			how = Repeated

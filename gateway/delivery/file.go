@@ -47,9 +47,6 @@ var whyNot = map[sessions.FailReason]string{
 	sessions.Refused:     "the network refuses it",
 }
 
-// unneeded is the problem of a sentence whose file was sent.
-const unneeded = "not needed: the file was sent"
-
 // isFile reports whether part i is the file itself.
 func (a *attempt) isFile(i int) bool { return i >= 0 && i == fileIndex(a.d) }
 

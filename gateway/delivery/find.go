@@ -66,7 +66,7 @@ func (a *attempt) resolveAmbiguous(ctx context.Context, i int) error {
 	}
 	marks := []sessions.Mark{m}
 	if found && a.isFile(i) {
-		marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, unneeded))
+		marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, sessions.UnneededProblem))
 	}
 	if err := a.storeReceipt(ctx, marks...); err != nil {
 		return err

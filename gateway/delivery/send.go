@@ -81,7 +81,7 @@ func (a *attempt) recordSent(ctx context.Context, i int, r channels.Receipt) err
 	marks := []sessions.Mark{m}
 	if i+1 < len(a.d.Parts) && a.d.Parts[i+1].State == sessions.Queued {
 		if a.isFile(i) {
-			marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, unneeded))
+			marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, sessions.UnneededProblem))
 		} else if a.bookRoom() <= 0 {
 			marks = append(marks, a.sendingMark(i+1))
 		}

@@ -87,7 +87,7 @@ func TestTheDeskKnowsWhatIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, ask(t, d, k, "status"), "I am working on an answer, for 1m30s now", "1 messages")
+	contains(t, ask(t, d, k, "status"), "I am working on an answer, for 1m30s now", "1 message and")
 
 	call := costs.CallID{Turn: "t", Purpose: costs.RootTurn, Step: 1, Attempt: 1}
 	labels := costs.Labels{Provider: "p", Model: "m", Channel: "tg", Purpose: costs.RootTurn}

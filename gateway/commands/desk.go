@@ -85,7 +85,7 @@ const (
 )
 
 // Answer returns the text that answers c. Only commands of kind messages.AtOnce are
-// answered here.
+// answered here. With an error there is no text.
 func (d *Handler) Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error) {
 	sign := cmp.Or(by.Sign, "/")
 	switch c.Name {
@@ -192,7 +192,7 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 	if title.Text != "" {
 		b.WriteString("\nTitle: " + conversations.Code(title.Text))
 	}
-	fmt.Fprintf(&b, "\nThis conversation has %d messages and has cost %s.", s.Messages, s.Subtree.Display())
+	fmt.Fprintf(&b, "\nThis conversation has %s and has cost %s.", plural(s.Messages, "message"), s.Subtree.Display())
 	mode, err := plans.Read(ctx, d.Store, m.Session, d.Now())
 	if err = d.passUnreadable(err); err != nil {
 		return "", err
@@ -208,7 +208,10 @@ func (d *Handler) answerStatus(ctx context.Context, token string) (string, error
 		fmt.Fprintf(&b, "\n%s", g)
 	}
 	gauge, err := d.contextGauge(ctx, m, model.model)
-	return b.String() + gauge, err
+	if err != nil {
+		return "", err
+	}
+	return b.String() + gauge, nil
 }
 
 // Gauge is how full a model's window is.

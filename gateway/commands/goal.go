@@ -30,8 +30,11 @@ func (d *Handler) answerGoal(ctx context.Context, token, sign string) (string, e
 		return goals.Goal{}.String() + how, nil
 	}
 	g, err := d.goal(ctx, m)
-	if err != nil || g.State != goals.Idle {
-		return g.String(), err
+	switch {
+	case err != nil:
+		return "", err
+	case g.State != goals.Idle:
+		return g.String(), nil
 	}
 	return g.String() + how, nil
 }

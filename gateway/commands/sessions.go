@@ -43,26 +43,51 @@ func (d *Handler) answerSessions(ctx context.Context, by messages.Caller, sign s
 	if len(earlier) == 0 {
 		return b.String() + noEarlier, nil
 	}
-	b.WriteString("Earlier ones here, the latest first:\n\n")
-	for _, e := range earlier[:min(len(earlier), shownSessions)] {
+	listed, latest, err := d.listEarlier(ctx, earlier[:min(len(earlier), shownSessions)], now)
+	if err != nil {
+		return "", err
+	}
+	if listed == "" {
+		return b.String() + noEarlier, nil
+	}
+	b.WriteString("Earlier ones here, the latest first:\n\n" + listed)
+	if more := len(earlier) - shownSessions; more > 0 {
+		fmt.Fprintf(&b, "\nand %d more: %sresume with words of a title finds them too.", more, sign)
+	}
+	if latest > 0 {
+		fmt.Fprintf(&b, "\n%sresume %d goes on with that one; the present one is kept.", sign, latest)
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+// listEarlier lists earlier sessions. latest is the number of the first with which somebody can go on;
+// 0: there is none.
+func (d *Handler) listEarlier(ctx context.Context, earlier []conversations.Earlier, now time.Time) (list string, latest int, err error) {
+	for _, e := range earlier {
 		s, err := d.Store.Session(ctx, e.Session)
-		if errors.Is(err, sessions.ErrNotFound) {
+		if errors.Is(err, sessions.ErrNotFound) { // as after a restore
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("look at an earlier session: %w", err)
+			return "", 0, fmt.Errorf("look at an earlier session: %w", err)
 		}
 		line, err := d.sessionLine(ctx, s, now)
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
-		fmt.Fprintf(&b, "- %d: %s\n", e.Number, line)
+		list += fmt.Sprintf("- %d: %s\n", e.Number, line)
+		if latest > 0 {
+			continue
+		}
+		erased, err := conversations.IsErased(ctx, d.Store, s.ID, now)
+		if err != nil {
+			return "", 0, err //nolint:wrapcheck // it says of which session
+		}
+		if !erased {
+			latest = e.Number
+		}
 	}
-	if more := len(earlier) - shownSessions; more > 0 {
-		fmt.Fprintf(&b, "\nand %d more, which words of their titles find", more)
-	}
-	fmt.Fprintf(&b, "\n%sresume %d goes on with that one; the present one is kept.", sign, earlier[0].Number)
-	return b.String(), nil
+	return list, latest, nil
 }
 
 // sessionLine says what a session is called, how old and how long it is, and what it cost.

@@ -67,8 +67,12 @@ func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, ar
 	}
 	switch verb := strings.ToLower(words[0]); {
 	case verb == "allow" && standing.Ruling.ShutsOut():
-		if final, err := d.isFinal(ctx, by.Channel, id); final || err != nil {
-			return fmt.Sprintf("The operator has shut out %s, and only the operator lets them in again.", conversations.Code(id)), err
+		final, err := d.isFinal(ctx, by.Channel, id)
+		switch {
+		case err != nil:
+			return "", err
+		case final:
+			return fmt.Sprintf("The operator has shut out %s, and only the operator lets them in again.", conversations.Code(id)), nil
 		}
 		return d.allow(ctx, by, account.Access, id, standing, role)
 	case verb == "allow":
@@ -105,7 +109,7 @@ func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access
 		return text, err
 	}
 	d.logAccess("person let in by an owner", by, id, role)
-	return fmt.Sprintf("Done: I answer %s, who is %s here.", conversations.Code(id), withArticle(role)), nil
+	return fmt.Sprintf("Done: I answer %s, who is a %s here.", conversations.Code(id), role), nil
 }
 
 func (d *Handler) deny(ctx context.Context, by messages.Caller, id string) (string, error) {
@@ -159,18 +163,11 @@ func (d *Handler) listAccess(ctx context.Context, channel string, a policy.Acces
 		lines = append(lines, conversations.Code(id)+": "+what)
 	}
 	slices.Sort(lines)
-	switch {
-	case len(lines) > maxShown:
-		lines = append(lines[:maxShown], fmt.Sprintf("and %d more: parley access ls names them", len(lines)-maxShown))
-	case unreadable:
+	if more := len(lines) - maxShown; more > 0 {
+		lines = append(lines[:maxShown], fmt.Sprintf("and %d more: parley access ls names them", more))
+	}
+	if unreadable {
 		lines = append(lines, "Some decisions cannot be read, so their people are shut out: parley access ls names them.")
 	}
 	return strings.Join(lines, "\n"), nil
-}
-
-func withArticle(r roles.Role) string {
-	if r == roles.Admin || r == roles.Owner {
-		return "an " + string(r)
-	}
-	return "a " + string(r)
 }

@@ -1,6 +1,9 @@
 package commands_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"parley/gateway/policy"
 	"parley/gateway/roles"
 	"parley/sessionkeys"
+	"parley/sessions"
 )
 
 // (security 5.1) An owner lets people in and shuts them out in their direct messages, makes nobody
@@ -194,5 +198,115 @@ func ownersBook(t *testing.T, access policy.Access) (*people.Book, func(args str
 		if _, err := d.Answer(t.Context(), by, messages.Command{Name: "access", Args: args}); err != nil {
 			t.Fatalf("/access %s: %v", args, err)
 		}
+	}
+}
+
+// (security 5.1) What is in the way of a decision is said, and then nothing is decided.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	access := policy.Access{People: []string{"1", "5", "6"}, Roles: policy.RoleLists{Guest: []string{"6"}, Owner: []string{"1"}}}
+	t.Run("who is listed is what they were again when a denial is taken back", func(t *testing.T) {
+		t.Parallel()
+		o := newOwner(t, access)
+		for id, role := range map[string]string{"5": "user", "6": "guest"} {
+			o.says("deny "+id, "Done: I do not answer `"+id+"` any more.")
+			o.says("allow "+id, "Done: I answer `"+id+"`, who is a "+role+" here.")
+		}
+		if all, err := o.book.Decisions(t.Context(), "tg"); err != nil || len(all) != 0 {
+			t.Errorf("there are still %+v, %v", all, err)
+		}
+		if got := o.logged.String(); strings.Count(got, "person shut out by an owner") != 2 || strings.Count(got, "person let in by an owner") != 2 {
+			t.Errorf("the log says %q", got)
+		}
+	})
+	for args, want := range map[string]policy.Ruling{"allow 9": policy.ShutOut, "deny 9": policy.LetIn} {
+		t.Run("who decides while "+args+" is written goes before", func(t *testing.T) {
+			t.Parallel()
+			o := newOwner(t, access)
+			o.book.Store = &meanwhile{Store: o.store, reads: -1, kind: "person", does: func(s people.Store) {
+				if want == policy.ShutOut {
+					denies(t, "9")(s)
+				} else if _, err := (&people.Book{Store: s, Now: o.book.Now}).Allow(t.Context(), "tg", "9", roles.User, people.By{}); err != nil {
+					t.Error(err)
+				}
+			}}
+			o.says(args, "Somebody else decided about that person just now, so I did nothing.")
+			o.is("9", want)
+		})
+	}
+	t.Run("whom the operator shuts out in the same moment stays out", func(t *testing.T) {
+		t.Parallel()
+		o := newOwner(t, access)
+		o.book.Store = &meanwhile{Store: o.store, reads: 1, writes: -1, kind: "person", does: denies(t, "9")}
+		o.says("allow 9", "The operator has shut out that person, and only the operator lets them in again.")
+		o.is("9", policy.ShutOut)
+	})
+	t.Run("whose decision cannot be read stays out, and the list says so", func(t *testing.T) {
+		t.Parallel()
+		o := newOwner(t, access)
+		o.damage("9")
+		o.says("allow 9", "The operator has shut out `9`, and only the operator lets them in again.")
+		o.is("9", policy.ShutOut)
+		o.says("", "`1`: owner\n`5`: user\n`6`: guest\nSome decisions cannot be read, so their people are shut out: parley access ls names them.")
+	})
+	t.Run("of many fifty lines are shown", func(t *testing.T) {
+		t.Parallel()
+		many := policy.Access{Everyone: true, Roles: policy.RoleLists{Owner: []string{"1"}}}
+		want := []string{"Everybody may talk to me."}
+		for i := range 60 {
+			many.People = append(many.People, strconv.Itoa(100+i))
+			want = append(want, "`"+strconv.Itoa(100+i)+"`: user")
+		}
+		o := newOwner(t, many)
+		shown := strings.Join(want[:50], "\n") + "\nand 11 more: parley access ls names them"
+		o.says("", shown)
+		o.damage("9")
+		o.says("", shown+"\nSome decisions cannot be read, so their people are shut out: parley access ls names them.")
+	})
+}
+
+// newOwner returns owner 1 of an account before a desk and its book.
+func newOwner(t *testing.T, a policy.Access) *owner {
+	t.Helper()
+	d, s, k := desk(t)
+	o := &owner{t: t, store: s, book: &people.Book{Store: s, Now: func() time.Time { return now }}}
+	d.People, d.Accounts, d.Log = o.book, accountOf(a), slog.New(slog.NewTextHandler(&o.logged, nil))
+	by := asker(k)
+	by.Channel, by.Role = "tg", roles.Owner
+	o.answer = func(args string) (string, error) {
+		return d.Answer(t.Context(), by, messages.Command{Name: "access", Args: args})
+	}
+	return o
+}
+
+type owner struct {
+	t      *testing.T
+	store  sessions.Store
+	book   *people.Book
+	logged bytes.Buffer
+	answer func(args string) (string, error)
+}
+
+// says checks the whole answer to /access with words behind it.
+func (o *owner) says(args, want string) {
+	o.t.Helper()
+	if text, err := o.answer(args); err != nil || text != want {
+		o.t.Errorf("/access %s: %q, %v, want %q", args, text, err, want)
+	}
+}
+
+func (o *owner) is(id string, want policy.Ruling) {
+	o.t.Helper()
+	if standing, err := o.book.Standing(o.t.Context(), "tg", channels.Sender{ID: id}); err != nil || standing.Ruling != want {
+		o.t.Errorf("%s is decided %+v, %v, want %q", id, standing, err, want)
+	}
+}
+
+// damage makes the decision about somebody unreadable.
+func (o *owner) damage(id string) {
+	o.t.Helper()
+	r := sessions.Record{ID: sessions.RecordID{Kind: "person", Key: "tg/" + id}, Owner: "worker", Body: []byte("{"), At: now}
+	if _, err := o.store.WriteRecord(o.t.Context(), r); err != nil {
+		o.t.Fatal(err)
 	}
 }

@@ -46,7 +46,7 @@ func (d *Handler) answerPair(ctx context.Context, by messages.Caller, sign, type
 	case errors.Is(err, people.ErrTries):
 		return "Those were too many wrong codes. Please try again in ten minutes.", nil
 	case errors.Is(err, people.ErrShutOut):
-		return "The operator has shut out the person of that code, so it does not let them in.", nil
+		return "The person of that code is shut out, so it does not let them in.", nil
 	case errors.Is(err, people.ErrChanged):
 		return "Somebody else decided about the person of that code just now, so I did nothing.", nil
 	case err != nil:

@@ -32,7 +32,7 @@ func (d *Handler) answerSchedules(ctx context.Context, by messages.Caller, sign,
 		if text == "" {
 			return "Nothing is scheduled here. Tell me what to do, and when: “remind me every weekday at 9 to look at the mail”.", nil
 		}
-		return fmt.Sprintf("%s\n\n%sschedules remove, with the word in front, removes one.", text, sign), nil
+		return fmt.Sprintf("%s\n\n%sschedules remove with the word that stands in front of one removes it.", text, sign), nil
 	case len(words) != 2 || !strings.EqualFold(words[0], "remove"):
 		return fmt.Sprintf("%[1]sschedules lists what is scheduled here, and “%[1]sschedules remove k3md7” removes what stands behind k3md7.", sign), nil
 	}

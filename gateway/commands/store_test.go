@@ -176,9 +176,22 @@ func furnished(t *testing.T) (*commands.Handler, *failing, messages.Caller) {
 func TestWhicheverLookFailsTheDeskMakesNothingUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []messages.Command{
-		{Name: "status"}, {Name: "cost"}, {Name: "agents"}, {Name: "goal"}, {Name: "sessions"}, {Name: "model"}, {Name: "provider"}, {Name: "approvals"},
-		{Name: "access"}, {Name: "access", Args: "allow 9"}, {Name: "access", Args: "deny 9"}, {Name: "access", Args: "allow 5"}, {Name: "access", Args: "allow 66"},
-		{Name: "pair", Args: "code"}, {Name: "schedules"}, {Name: "schedules", Args: "remove code"},
+		{Name: "status"},
+		{Name: "cost"},
+		{Name: "agents"},
+		{Name: "goal"},
+		{Name: "sessions"},
+		{Name: "model"},
+		{Name: "provider"},
+		{Name: "approvals"},
+		{Name: "access"},
+		{Name: "access", Args: "allow 9"},
+		{Name: "access", Args: "deny 9"},
+		{Name: "access", Args: "allow 5"},
+		{Name: "access", Args: "allow 66"},
+		{Name: "pair", Args: "code"},
+		{Name: "schedules"},
+		{Name: "schedules", Args: "remove code"},
 	} {
 		t.Run(c.Name+" "+c.Args, func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,7 @@ func report(t *testing.T, r simtest.Result) {
 func schedules() (n int, from uint64) {
 	switch {
 	case os.Getenv("PARLEY_LONG") != "" && raced:
-		return 5_000, rand.Uint64()
+		return 1_000, rand.Uint64()
 	case os.Getenv("PARLEY_LONG") != "":
 		return 100_000, rand.Uint64()
 	case raced:

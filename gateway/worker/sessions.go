@@ -156,7 +156,11 @@ func (a *actor) chooseSession(book conversations.Book, words string) (sessionkey
 	if err != nil {
 		return "", "", err
 	}
-	return s.ID, fmt.Sprintf("Back in the conversation %s with its %d messages; it has cost %s.", conversations.Code(label), s.Messages, s.Subtree.Display()), nil
+	held := "1 message"
+	if s.Messages != 1 {
+		held = fmt.Sprintf("%d messages", s.Messages)
+	}
+	return s.ID, fmt.Sprintf("Back in the conversation %s with its %s; it has cost %s.", conversations.Code(label), held, s.Subtree.Display()), nil
 }
 
 // severalText names the numbers of the sessions that a person may have meant.

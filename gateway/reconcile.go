@@ -305,7 +305,7 @@ func (s *storage) touchAll(ctx context.Context, unseen []unseenMailbox) error {
 	return nil
 }
 
-// sweepLog deletes what was read long ago from the log, once an hour.
+// sweepLog sweeps the log once an hour, until ctx ends.
 func (s *storage) sweepLog(ctx context.Context) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
@@ -314,22 +314,28 @@ func (s *storage) sweepLog(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			s.sweep(ctx)
 		}
-		n, err := s.log.Prune(ctx, s.now().Add(-keepRead), func(token string) uint64 {
-			m, err := s.store.Mailbox(ctx, token)
-			if err != nil || m.Turn != nil {
-				return 0
-			}
-			return m.LastRead
-		})
-		if err != nil && ctx.Err() == nil {
-			s.logger.Warn("message log sweep failed", "error", err)
-		}
-		if n > 0 {
-			s.logger.Info("message log swept", "deleted", n)
-		}
-		s.pruneFacts(ctx)
 	}
+}
+
+// sweep deletes what was read long ago from the log. A turn that is open may need its messages
+// yet, so its mailbox keeps all.
+func (s *storage) sweep(ctx context.Context) {
+	n, err := s.log.Prune(ctx, s.now().Add(-keepRead), func(token string) uint64 {
+		m, err := s.store.Mailbox(ctx, token)
+		if err != nil || m.Turn != nil {
+			return 0
+		}
+		return m.LastRead
+	})
+	if err != nil && ctx.Err() == nil {
+		s.logger.Warn("message log sweep failed", "error", err)
+	}
+	if n > 0 {
+		s.logger.Info("message log swept", "deleted", n)
+	}
+	s.pruneFacts(ctx)
 }
 
 // keepFacts is how long facts stay in the log after Redis has them: longer than

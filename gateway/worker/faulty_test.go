@@ -1,12 +1,17 @@
 package worker_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"parley/broker"
+	"parley/gateway/signals"
 	"parley/gateway/worker"
 )
 
@@ -105,5 +110,28 @@ func TestCommandThatLacksWordsSaysWhich(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c[0], got, c[1])
 			}
 		}
+	})
+}
+
+// A signal that is none of ours is dropped, and the log says so: who sends it is another version,
+// or another program.
+func TestSignalThatCannotBeReadIsDropped(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		var logged bytes.Buffer
+		r.start("w", func(o *worker.Options) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
+		r.say(1, "hello")
+		r.idle()
+		for _, topic := range []string{signals.ControlTopic, signals.WorkTopic} {
+			if err := r.log.Signal(t.Context(), broker.Signal{Topic: topic, Body: []byte("{")}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if want := `msg="unreadable signal dropped" topic=` + topic; !strings.Contains(logged.String(), want) {
+				t.Errorf("the log has no %q:\n%s", want, logged.String())
+			}
+		}
+		r.say(1, "there?")
+		r.wantAnswers(1, "re: hello", "re: there?")
 	})
 }

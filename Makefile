@@ -85,7 +85,7 @@ test-long: export PARLEY_LONG := 1
 test-long: tools lint programs
 	$(PLAIN) $(LINT) run --build-tags judges ./llm/... ./simulators/model
 	$(SHOW) -log $(LOGS)/judges.log $(TEST) -tags judges ./llm/... ./simulators/model
-	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/long.log $(TEST) -p 1 -timeout 160m -race $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
+	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/long.log $(TEST) -p 2 -timeout 160m -race $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
 	PARLEY_PROGRAMS=$(PROGRAMS) $(PLAIN) $(SHOW) -log $(LOGS)/faults.log $(TEST) -timeout 160m ./gateway/faulttest
 	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -timeout 80m -tags faultpoints $(PLAINLY)
 

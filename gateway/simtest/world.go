@@ -168,13 +168,20 @@ func (w *world) run() Result {
 	return Result{Seed: w.o.Seed, Violation: w.problem, Trace: w.trace, Counts: w.counts}
 }
 
-// releaseAll lets every process go, so that the bubble can end.
+// releaseAll lets every process go, so that the bubble can end. It panics when one does not end,
+// because with it the bubble would never.
 func (w *world) releaseAll() {
 	for _, p := range w.procs {
 		p.kill()
 	}
+	late := time.NewTimer(10 * time.Minute)
+	defer late.Stop()
 	for _, p := range w.procs {
-		<-p.ended
+		select {
+		case <-p.ended:
+		case <-late.C:
+			panic(fmt.Sprintf("seed %d: %s does not end\n%s", w.o.Seed, p.name, strings.Join(w.trace, "\n")))
+		}
 	}
 }
 

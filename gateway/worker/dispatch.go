@@ -118,7 +118,7 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 // take touches the mailbox. If it is taken, and an actor can begin before that is durable, one
 // does, and started says so: its first commit brings the other with it. A mailbox that was not
 // taken after all refuses that commit, as one does that another worker took, and the actor has
-// ended when take returns.
+// ended when take returns, unless ctx ends before.
 func (w *Worker) take(ctx context.Context, t sessions.Touch) (m sessions.Mailbox, got, started bool, err error) {
 	if !t.Take {
 		m, got, err = w.Store.Touch(ctx, t)
@@ -152,7 +152,10 @@ func (w *Worker) take(ctx context.Context, t sessions.Touch) (m sessions.Mailbox
 			// It may wait for its slot, which the next one that takes the mailbox would hold, and
 			// that one's fence may be its own.
 			a.cancel(agent.ErrHandover)
-			<-a.done
+			select {
+			case <-a.done:
+			case <-ctx.Done(): // it cannot give back either, and the end of the process waits for this
+			}
 		}
 		return m, got, true, err
 	}

@@ -11,10 +11,24 @@ import (
 	"parley/sessions"
 )
 
-// unsynced is a store whose next takings of a mailbox are told, and fail to become durable.
+// unsynced is a store whose next takings of a mailbox are told, and fail to become durable. It can
+// refuse to give mailboxes back, as one does that cannot be reached.
 type unsynced struct {
 	worker.Store
-	fails atomic.Int64
+	fails   atomic.Int64
+	keeps   atomic.Bool
+	refused chan struct{} // a mailbox was not given back
+}
+
+func (u *unsynced) Handover(ctx context.Context, f sessions.Fence) error {
+	if !u.keeps.Load() {
+		return u.Store.Handover(ctx, f)
+	}
+	select {
+	case u.refused <- struct{}{}:
+	default:
+	}
+	return errBroken
 }
 
 func (u *unsynced) Touch(ctx context.Context, t sessions.Touch) (sessions.Mailbox, bool, error) {
@@ -59,5 +73,36 @@ func TestWhoHasNotTakenAMailboxAfterAllEndsBeforeItIsTakenAgain(t *testing.T) {
 		if busy, _ := p.Slots(); busy != 0 {
 			t.Errorf("%d slots are taken", busy)
 		}
+	})
+}
+
+// Nobody waits, when the process ends, for a store that can neither take a mailbox nor give it back:
+// the delivery is not confirmed, and comes again.
+func TestAWorkerEndsWhileAMailboxCanNeitherBeTakenNorGivenBack(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		var u *unsynced
+		p := r.start("w", func(o *worker.Options) {
+			u = &unsynced{Store: o.Store, refused: make(chan struct{}, 1)}
+			o.Store = u
+		})
+		r.say(1, "hello")
+		r.wantAnswers(1, "re: hello")
+		r.idle()
+		u.keeps.Store(true)
+		u.fails.Store(1)
+		r.say(1, "again")
+		<-u.refused
+		p.stop()
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+		case <-time.After(time.Minute):
+			t.Error("it still runs after a minute")
+		}
+		u.keeps.Store(false)
+		p.end(t)
+		r.start("v")
+		r.wantAnswers(1, "re: hello", "re: again")
 	})
 }

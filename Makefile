@@ -39,7 +39,7 @@ PLAINLY       := ./gateway/simtest ./channels/internal/markup ./faultpoint
 SCRATCH       := sh scripts/scratch.sh
 SHOW          := $(GO) run -trimpath ./scripts/showtest
 
-.PHONY: run build packages test test-long test-rough check lint unit programs monitoring tools fmt bench
+.PHONY: run build packages test test-long test-judges test-races test-faults test-plain test-rough check lint unit programs monitoring tools fmt bench
 
 run:
 	@$(GO) run ./cmd/parley try
@@ -80,13 +80,22 @@ unit: programs
 # engines, SQLite under the race detector too; and on disk. And the official SDKs of
 # the model providers judge what parley sends and reads. The programs that are killed
 # have no race detector, and the simulators beside them, which ran under it in the
-# lines before, would take half of the machine with it.
-test-long: export PARLEY_LONG := 1
-test-long: tools lint programs
+# lines before, would take half of the machine with it. make -j4 test-long has the four
+# parts side by side: each alone leaves a processor with nothing to do again and again.
+test-long: test-judges test-races test-faults test-plain
+
+test-judges test-races test-faults test-plain: export PARLEY_LONG := 1
+test-judges: lint
 	$(PLAIN) $(LINT) run --build-tags judges ./llm/... ./simulators/model
 	$(SHOW) -log $(LOGS)/judges.log $(TEST) -tags judges ./llm/... ./simulators/model
+
+test-races: tools programs
 	PARLEY_PROGRAMS=$(PROGRAMS) $(SHOW) -log $(LOGS)/long.log $(TEST) -p 2 -timeout 160m -race $$($(GO) list ./... | grep -v '/gateway/faulttest$$')
+
+test-faults: tools programs
 	PARLEY_PROGRAMS=$(PROGRAMS) $(PLAIN) $(SHOW) -log $(LOGS)/faults.log $(TEST) -timeout 160m ./gateway/faulttest
+
+test-plain: programs
 	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -timeout 80m -tags faultpoints $(PLAINLY)
 
 # The tests on a machine that is busy, and on one that stands still again and again.

@@ -31,10 +31,11 @@ func (b *Broker) Attend(ctx context.Context, name string) error {
 	}
 }
 
-// IsAttended reports whether a process attends under name, by what this process's server
-// knows: true when the other one answers, false when nobody listens under that name. It asks once. An error says that neither is known: the process may be stopped, or
-// the server away. False may mean only that the server of the other process has
-// restarted, or that the servers do not reach each other.
+// IsAttended asks once whether a process attends under name: true when it answers, false
+// when the NATS server of this process knows of no subscriber under that name. False may
+// also mean that the server of the other process has restarted, or that the two servers
+// do not reach each other. An error leaves both open: the process may be stopped, or the
+// server away.
 func (b *Broker) IsAttended(ctx context.Context, name string) (bool, error) {
 	if !isTopic(name) {
 		return false, errors.New("ask who attends: a name is [a-z0-9_.-]+")

@@ -19,9 +19,9 @@ type PrivateHarness interface {
 	AwaitNoButtons(ctx context.Context, messageID string) error
 }
 
-// testPrivate checks that a private message reaches its person alone, that a press of its buttons
-// is an event of the conversation as any other, whose answer reaches nobody else either, that the
-// buttons then go, and that other messages are seen by everybody.
+// testPrivate checks a message for one person in a group: that person alone sees it; a press of its
+// buttons is an event of the conversation like any other; the answer to the press is shown to that
+// person alone, too; then the buttons are gone; and the group sees every other message.
 func testPrivate(t *testing.T, rig Harness) {
 	h, ok := rig.(PrivateHarness)
 	if !ok {

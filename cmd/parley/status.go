@@ -100,7 +100,7 @@ func (p *statusPage) addProcess(st admin.Status) {
 	}
 }
 
-// channelState says whether a bot account hears people.
+// channelState returns whether a bot account receives messages, in the words of parley status.
 func channelState(st admin.Status, c admin.ChannelStatus) string {
 	state := "not connected"
 	switch {

@@ -16,7 +16,8 @@ import (
 	"parley/sessions"
 )
 
-// (security 5.1) Who may pair lets in whom a code was given, once, and reads why nobody was let in.
+// (security 5.1) A person who may pair lets in the holder of a code, once, and is told the reason when
+// the code lets nobody in.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	t.Run("the code lets its person in, once", func(t *testing.T) {
@@ -135,7 +136,7 @@ func (p *pairing) is(want policy.Ruling) {
 	}
 }
 
-// denies shuts somebody out by the operator.
+// denies returns what the operator does at the same time: shut a person out.
 func denies(t *testing.T, id string) func(people.Store) {
 	return func(s people.Store) {
 		if _, err := (&people.Book{Store: s, Now: func() time.Time { return now }}).Deny(t.Context(), "tg", id, people.By{}); err != nil {

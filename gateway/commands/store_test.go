@@ -26,7 +26,7 @@ import (
 	"parley/transcript"
 )
 
-// meanwhile is a store in which somebody else does something just before a record is read or written.
+// meanwhile is a store in which another process changes people just before a record is read or written.
 type meanwhile struct {
 	sessions.Store
 	reads, writes int    // how many of the kind come before; less than none: none is waited for

@@ -11,13 +11,13 @@ import (
 	"parley/transcript"
 )
 
-// unknownOutcome is Entry.Outcome of a call of which nobody knows how it ended, as the store
-// says of what was never settled.
+// unknownOutcome is the Entry.Outcome of a tool call whose end is not known. The store uses the
+// same word for calls that were never settled.
 const unknownOutcome = "interrupted"
 
-// holdPrice reserves what a call of a tool costs that was allowed, and begun; nil: it has no
-// price. A call that the budgets refuse is ready: its result says so to the model, and the
-// turn goes on, because the model may do without. Where Loop.Pause has a question for people,
+// holdPrice reserves the price of a tool call that was allowed and has begun; nil: the tool has
+// no price. A call that a budget refuses is returned with its result, which tells the model so:
+// the turn goes on, because the model may do without. Where Loop.Pause has a question for people,
 // the call waits for them instead.
 func (r *toolRunner) holdPrice(ctx context.Context, b batch, c call, tool tools.Tool, price costs.Amount) (*costs.Reservation, *preparedCall, error) {
 	if price == 0 {

@@ -62,9 +62,9 @@ func (o *operator) Keys(ctx context.Context) ([]channels.PeerKey, error) {
 
 var errSafetyNumber = errors.New("a safety number is 60 digits, as it stands in Signal and in the list of keys")
 
-// Trust trusts the key that a person has now, whose safety number somebody compared
-// with them: 60 digits, spaces between them do not matter. What was kept back of them
-// comes then.
+// Trust marks the key that a person has now as verified. The operator has compared the safety
+// number with that person: 60 digits, spaces between them do not matter. Messages that signal-cli
+// kept back because the key was not trusted arrive afterwards.
 func (o *operator) Trust(ctx context.Context, person, safetyNumber string) error {
 	const op = "trust"
 	if err := CheckPerson(strings.ToLower(person)); err != nil {

@@ -15,8 +15,8 @@ import (
 	"parley/sessions"
 )
 
-// reader is a network that reads Markdown, in which a character may be spelled, and shows
-// beside the chat what a turn does.
+// reader is a network that renders Markdown, in which a character can be written as an HTML entity,
+// and has a status line beside the chat.
 type reader struct{ streamer }
 
 func (r reader) Render(text string) []channels.Body { return r.net.Render(html.UnescapeString(text)) }

@@ -110,8 +110,8 @@ func openTurn(tx *Tx, f sessions.Fence, o sessions.OpenTurn) (r outcome[sessions
 	return outcome[sessions.Turn]{t.Turn, true}, appendTo(tx, t.Session, t.OpenedAt, o.Message)
 }
 
-// currentSession returns the session that the mailbox works on at present: that of its open
-// turn, else the one that it feeds.
+// currentSession returns the session of the mailbox's open turn; without one, the session to
+// which its next message belongs.
 func currentSession(tx *Tx, m Mailbox) (sessionkeys.SessionID, error) {
 	if m.OpenTurn == "" {
 		return m.Session, nil

@@ -168,7 +168,7 @@ func TestTracesWithoutACollector(t *testing.T) {
 		}
 	}
 	gw.Stop()
-	if n := strings.Count(log.String(), "traces not exported"); n > 1 {
+	if n := strings.Count(log.String(), `msg="traces not exported`); n > 1 {
 		t.Errorf("the log says %d times that nobody takes the traces:\n%s", n, log.String())
 	}
 	if !strings.Contains(log.String(), "last traces not exported") {

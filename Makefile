@@ -126,7 +126,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 90m ./bench/...
 
 tools: $(LINT)
-	@sh scripts/need.sh gcc:gcc promtool:prometheus prometheus:prometheus redis-server:redis-server chromium:chromium
+	@sh scripts/need.sh gcc:gcc promtool:prometheus prometheus:prometheus redis-server:redis-server chromium:chromium bwrap:bubblewrap
 
 $(LINT):
 	@mkdir -p $(BIN)

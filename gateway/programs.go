@@ -36,9 +36,11 @@ func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 		g.o.Logger.Error("sandbox not available, tools that run programs are not offered", "tools", names, "reasons", reasons)
 		return s, nil
 	case s.Level() != sandbox.LevelA:
-		g.o.Logger.Warn("sandbox opened, not with all walls", "level", string(s.Level()), "reasons", reasons)
+		g.o.Logger.Warn("sandbox opened, not with all walls", "level", string(s.Level()), "backend", s.Backend(), "reasons", reasons)
+	case reasons != "":
+		g.o.Logger.Info("sandbox opened", "level", string(s.Level()), "backend", s.Backend(), "reasons", reasons)
 	default:
-		g.o.Logger.Info("sandbox opened", "level", string(s.Level()))
+		g.o.Logger.Info("sandbox opened", "level", string(s.Level()), "backend", s.Backend())
 	}
 	if len(networked(g.cfg)) == 0 {
 		return s, nil
@@ -56,7 +58,7 @@ func (g *Gateway) sandboxStatus() *admin.Sandbox {
 		return nil
 	}
 	return &admin.Sandbox{
-		Level: string(s.Level()), Usable: s.Usable(), Reasons: s.Reasons(),
+		Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(),
 		Tools: cfg.ProgramTools(), Network: networked(cfg),
 	}
 }

@@ -9,7 +9,8 @@ import (
 func TestTheStatusSaysWhichWallsThereAre(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]admin.Sandbox{
-		"level A":                           {Level: "A", Usable: true},
+		"level A":                           {Level: "A", Backend: "parley", Usable: true},
+		"level A by bubblewrap":             {Level: "A", Backend: "bubblewrap", Usable: true},
 		"level B: no namespaces; no shadow": {Level: "B", Usable: true, Reasons: []string{"no namespaces", "no shadow"}},
 		"none: the configuration says so":   {Level: "D", Usable: true, Reasons: []string{"the configuration says so"}},
 		"level C, with this machine's network for get, put: no Landlock": {Level: "C", Usable: true, Reasons: []string{"no Landlock"}, Tools: []string{"bash", "get", "put"}, Network: []string{"get", "put"}},

@@ -200,6 +200,9 @@ func sandboxState(b admin.Sandbox) string {
 		why = ": " + sanitize(strings.Join(b.Reasons, "; "))
 	}
 	state := "level " + sanitize(b.Level)
+	if b.Backend == "bubblewrap" {
+		state += " by bubblewrap"
+	}
 	switch {
 	case !b.Usable:
 		return "none, so these tools are not offered: " + sanitize(strings.Join(b.Tools, ", ")) + why

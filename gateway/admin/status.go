@@ -80,8 +80,9 @@ type Schedules struct {
 // Sandbox is which walls there are around programs.
 type Sandbox struct {
 	Level   string   `json:"level"`             // A, all of them, to D, none
+	Backend string   `json:"backend,omitempty"` // who builds them: parley or bubblewrap; empty at D
 	Usable  bool     `json:"usable"`            // programs run
-	Reasons []string `json:"reasons,omitempty"` // why the level is not A
+	Reasons []string `json:"reasons,omitempty"` // why the level is not A, and why parley does not build all
 	Tools   []string `json:"tools,omitempty"`   // that run programs
 	Network []string `json:"network,omitempty"` // those of them that have the machine's network
 }

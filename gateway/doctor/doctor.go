@@ -71,6 +71,7 @@ type Running struct {
 // Sandbox is which walls there are around programs.
 type Sandbox struct {
 	Level   string // A to D
+	Backend string // who builds them: parley or bubblewrap; empty at D
 	Usable  bool
 	Reasons []string
 }
@@ -269,9 +270,20 @@ func (o Options) examineSandbox(ctx context.Context, running *Running) []finding
 	case s.Level == "D":
 		return []findings.Finding{sandboxHost.At("sandbox", "level D, as %s sees it", where)}
 	case s.Level != "A":
-		return []findings.Finding{sandboxWeaker.At("sandbox", "level %s, as %s sees it: %s", s.Level, where, why)}
+		return []findings.Finding{sandboxWeaker.At("sandbox", "level %s%s, as %s sees it: %s", s.Level, s.by(), where, why)}
 	}
-	return []findings.Finding{sandboxFull.At("sandbox", "level A, as %s sees it", where)}
+	if why != "" {
+		why = ": " + why
+	}
+	return []findings.Finding{sandboxFull.At("sandbox", "level A%s, as %s sees it%s", s.by(), where, why)}
+}
+
+// by names who builds the walls where it is not parley.
+func (s Sandbox) by() string {
+	if s.Backend == "" || s.Backend == "parley" {
+		return ""
+	}
+	return " by " + s.Backend
 }
 
 // clocks collects what the clocks of servers say. Its methods may be called concurrently.

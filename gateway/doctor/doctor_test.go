@@ -190,6 +190,7 @@ func TestExamineWhatIsWrong(t *testing.T) {
 		"no walls":            {inSandbox(doctor.Sandbox{Level: "D"}, nil), "sandbox.none"},
 		"no walls, as wanted": {inSandbox(doctor.Sandbox{Level: "D", Usable: true}, nil), "sandbox.host"},
 		"fewer walls":         {inSandbox(doctor.Sandbox{Level: "B", Usable: true, Reasons: []string{"x"}}, nil), "sandbox.weaker"},
+		"walls of another":    {inSandbox(doctor.Sandbox{Level: "A", Backend: "bubblewrap", Usable: true, Reasons: []string{"x"}}, nil), ""},
 		"walls that fail":     {inSandbox(doctor.Sandbox{}, errors.New("x")), "sandbox.none"},
 		"walls that only the gateway lacks": {func(o *doctor.Options) {
 			inSandbox(doctor.Sandbox{Level: "A", Usable: true}, nil)(o)

@@ -20,6 +20,16 @@ const (
 	ModeUnsafeHost = "unsafe-host"
 )
 
+// Backends of a Config: who makes namespaces and mounts.
+const (
+	// BackendAuto is parley, and bubblewrap where parley may not and bubblewrap can.
+	BackendAuto = "auto"
+	// BackendParley is parley alone.
+	BackendParley = "parley"
+	// BackendBubblewrap is the program bwrap alone.
+	BackendBubblewrap = "bubblewrap"
+)
+
 // Defaults of a Config.
 const (
 	DefaultMemory    = 2 << 30
@@ -37,6 +47,9 @@ const (
 type Config struct {
 	// Mode is ModeAuto or ModeUnsafeHost; empty: ModeAuto.
 	Mode string `yaml:"mode"`
+	// Backend is who makes the namespaces and mounts that walls consist of: BackendAuto,
+	// BackendParley or BackendBubblewrap; empty: BackendAuto. All other walls are parley's.
+	Backend string `yaml:"backend"`
 	// Memory is how many bytes of its own each process may have; 0: DefaultMemory. Memory
 	// that processes share does not count. When the machine has none left, the kernel ends
 	// programs in the sandbox before anything else.
@@ -61,6 +74,7 @@ type Config struct {
 // Defaults fills in what is not said.
 func (c Config) Defaults() Config {
 	c.Mode = cmp.Or(c.Mode, ModeAuto)
+	c.Backend = cmp.Or(c.Backend, BackendAuto)
 	c.Memory = cmp.Or(c.Memory, DefaultMemory)
 	c.Processes = cmp.Or(c.Processes, DefaultProcesses)
 	c.FileSize = cmp.Or(c.FileSize, DefaultFileSize)
@@ -77,6 +91,14 @@ func (c Config) Validate() error {
 	var ps problems.List
 	if c.Mode != "" && c.Mode != ModeAuto && c.Mode != ModeUnsafeHost {
 		ps.Add("mode", "%q is neither %s nor %s", c.Mode, ModeAuto, ModeUnsafeHost)
+	}
+	switch c.Backend {
+	case "", BackendAuto, BackendParley, BackendBubblewrap:
+	default:
+		ps.Add("backend", "%q is neither %s nor %s nor %s", c.Backend, BackendAuto, BackendParley, BackendBubblewrap)
+	}
+	if c.Backend == BackendBubblewrap && c.Mode == ModeUnsafeHost {
+		ps.Add("backend", "%s builds walls, and mode %s has none", BackendBubblewrap, ModeUnsafeHost)
 	}
 	atLeast := func(path string, n, least int64) {
 		if n != 0 && n < least {

@@ -16,8 +16,11 @@ func TestConfig(t *testing.T) {
 	if err := (Config{}).Defaults().Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	err := Config{Mode: "off", Memory: 1, Processes: -1, FileSize: -1, Scratch: 1, UID: -1}.Validate()
-	for _, path := range []string{"mode: ", "memory: ", "processes: ", "file_size: ", "scratch: ", "uid: "} {
+	if err := (Config{Backend: BackendBubblewrap, Mode: ModeUnsafeHost}).Validate(); err == nil || !strings.Contains(err.Error(), "backend: ") {
+		t.Errorf("walls that are none: %v", err)
+	}
+	err := Config{Mode: "off", Backend: "docker", Memory: 1, Processes: -1, FileSize: -1, Scratch: 1, UID: -1}.Validate()
+	for _, path := range []string{"mode: ", "backend: ", "memory: ", "processes: ", "file_size: ", "scratch: ", "uid: "} {
 		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("nothing of %q in %v", path, err)
 		}

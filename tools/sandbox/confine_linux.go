@@ -19,8 +19,12 @@ func dropBounds() error {
 		return fmt.Errorf("drop ambient capabilities: %w", err)
 	}
 	for c := uintptr(0); ; c++ {
-		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil {
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if err != nil {
 			return nil //nolint:nilerr // the kernel knows no more of them
+		}
+		if held == 0 {
+			continue // who has no rights may not drop it again
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			return fmt.Errorf("drop capability %d: %w", c, err)

@@ -49,7 +49,7 @@ func helpers(t *testing.T) (n int) {
 	}
 	for _, pid := range pids {
 		line, _ := os.ReadFile("/proc/" + itoa(pid) + "/cmdline")
-		if bytes.Contains(line, []byte(helperArg)) || bytes.Contains(line, []byte(launcherArg)) {
+		if bytes.Contains(line, []byte(helperArg)) || bytes.Contains(line, []byte(launcherArg)) || bytes.Contains(line, []byte(bubblewrapArg)) {
 			n++
 		}
 	}
@@ -168,7 +168,7 @@ func TestEndedContextRunsNothing(t *testing.T) {
 
 // runAlone is a gateway that runs something until it is killed.
 func runAlone(ws string) {
-	s, err := Open(context.Background(), Config{Getenv: os.LookupEnv})
+	s, err := Open(context.Background(), Config{Getenv: os.LookupEnv, Backend: os.Getenv(backendEnv)})
 	if err == nil {
 		_, err = s.Run(context.Background(), Command{
 			Args: []string{"bash", "-c", "(setsid sleep 1000 &); echo ready; sleep 1000; :"}, Workspace: ws, Env: []string{"SANDBOX_MARK=" + ws}, Stdout: os.Stdout, Stderr: os.Stderr,

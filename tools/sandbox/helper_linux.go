@@ -34,6 +34,9 @@ func Main() {
 	case launcherArg:
 		runtime.LockOSThread()
 		exit(launcher(os.Args[2:]))
+	case bubblewrapArg:
+		runtime.LockOSThread()
+		exit(bubblewrapLauncher(os.Args[2:]))
 	case helperArg:
 		runtime.LockOSThread()
 		exit(helper())
@@ -77,17 +80,24 @@ func helper() int {
 	if err != nil {
 		return 2
 	}
+	if job.Walls.Built {
+		if unix.Dup3(errorsFD, int(os.Stderr.Fd()), 0) != nil { //nolint:gosec // a descriptor
+			return 2
+		}
+	}
 	h := &run{spec: job}
 	go func() { // until the gateway lets go, or is no more
 		_, _ = io.Copy(io.Discard, in)
 		h.abort()
 	}()
 	rep := h.run()
-	if json.NewEncoder(out).Encode(rep) != nil {
+	if rep.write(out) != nil {
 		return 2
 	}
 	return 0
 }
+
+func (r report) write(to io.Writer) error { return json.NewEncoder(to).Encode(r) }
 
 func receive(in io.Reader) (spec, error) {
 	var size [4]byte
@@ -165,12 +175,28 @@ func (r *run) abort() {
 // prepare does what is for the whole helper: its folders, limits, and that nobody
 // looks into it.
 func (r *run) prepare() error {
+	unix.Umask(0o022)
+	if r.Walls.Built {
+		if err := enterBuilt(); err != nil {
+			return err
+		}
+	} else if err := r.build(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep programs from reading the helper: %w", err)
+	}
+	return r.limit()
+}
+
+// build gives the helper its own root and name, or, without namespaces, what its program
+// leaves behind.
+func (r *run) build() error {
 	// When memory ends, this ends first. A program cannot take it back: /proc is not
 	// writable for it.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600); err != nil {
 		return err
 	}
-	unix.Umask(0o022)
 	if r.Walls.Namespaces {
 		if err := unix.Sethostname([]byte(insideHost)); err != nil {
 			return fmt.Errorf("give the machine another name: %w", err)
@@ -181,10 +207,7 @@ func (r *run) prepare() error {
 	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt what programs leave behind: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("keep programs from reading the helper: %w", err)
-	}
-	return r.limit()
+	return nil
 }
 
 // limit sets what one process may use, and how many there may be. The helper is bound

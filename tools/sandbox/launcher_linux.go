@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -37,7 +36,7 @@ func launcher(args []string) int {
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			rep.Errno = int(errno)
 		}
-		if json.NewEncoder(cmd.ExtraFiles[reportFD-specFD]).Encode(rep) != nil {
+		if rep.write(cmd.ExtraFiles[reportFD-specFD]) != nil {
 			return 2
 		}
 		return 0

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,12 @@ import (
 // features of the kernel taken away. A world is this test binary again, with these
 // variables; see TestWorlds.
 const (
-	worldEnv  = "SANDBOX_TEST_WORLD"  // what to take away: words of landlock, namespaces, proc
-	levelEnv  = "SANDBOX_TEST_LEVEL"  // the level that must be found
-	canaryEnv = "SANDBOX_TEST_CANARY" // a secret of the gateway
-	aloneEnv  = "SANDBOX_TEST_ALONE"  // the workspace of a gateway that is killed
+	worldEnv   = "SANDBOX_TEST_WORLD"   // what to take away: words of landlock, namespaces, proc, users
+	levelEnv   = "SANDBOX_TEST_LEVEL"   // the level that must be found
+	backendEnv = "SANDBOX_TEST_BACKEND" // who is to build the walls
+	builderEnv = "SANDBOX_TEST_BUILDER" // who must have built them
+	canaryEnv  = "SANDBOX_TEST_CANARY"  // a secret of the gateway
+	aloneEnv   = "SANDBOX_TEST_ALONE"   // the workspace of a gateway that is killed
 )
 
 func TestMain(m *testing.M) {
@@ -56,6 +59,8 @@ func takeAway(what string) error {
 			err = errors.Join(err, unix.Mount("tmpfs", "/proc/sys", "tmpfs", 0, ""))
 		case "namespaces":
 			err = errors.Join(err, os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0o600))
+		case "users":
+			err = errors.Join(err, takeUsersAway())
 		}
 	}
 	return err
@@ -76,7 +81,7 @@ func hideLandlock() error {
 }
 
 var opened = sync.OnceValues(func() (*Sandbox, error) {
-	return Open(context.Background(), Config{Getenv: os.LookupEnv})
+	return Open(context.Background(), Config{Getenv: os.LookupEnv, Backend: os.Getenv(backendEnv)})
 })
 
 // walled is the sandbox of this world. Its level is what the machine allows; a world in
@@ -91,6 +96,9 @@ func walled(t *testing.T) *Sandbox {
 	if want := os.Getenv(levelEnv); want != "" && Level(want) != s.Level() {
 		t.Fatalf("level %s, not %s: %q", s.Level(), want, s.Reasons())
 	}
+	if want := os.Getenv(builderEnv); want != "" && want != s.Backend() {
+		t.Fatalf("walls of %q, not of %s: %q", s.Backend(), want, s.Reasons())
+	}
 	if s.Level() == LevelD {
 		_, err := s.Run(t.Context(), Command{Args: []string{"true"}, Workspace: t.TempDir()})
 		if !errors.Is(err, ErrNoWalls) || len(s.Reasons()) == 0 {
@@ -98,7 +106,7 @@ func walled(t *testing.T) *Sandbox {
 		}
 		t.Skipf("level D, which refuses: %q", s.Reasons())
 	}
-	t.Logf("level %s %q", s.Level(), s.Reasons())
+	t.Logf("level %s by %s %q", s.Level(), s.Backend(), s.Reasons())
 	return s
 }
 
@@ -149,25 +157,24 @@ func TestWorlds(t *testing.T) {
 	if base == LevelB || base == LevelD { // there are none to take away, and root runs nothing
 		ordinary, namespaces, proc = without, "nothing", "nothing"
 	}
-	done := map[string]bool{}
-	for name, w := range map[string]struct {
-		away string
-		want Level
-	}{
-		"an ordinary user":              {"nothing", ordinary},
-		"a kernel without Landlock":     {"landlock", unlocked},
-		"a kernel of no namespaces":     {namespaces, without},
-		"a container that hides a proc": {proc, ordinary},
-		"a kernel that has neither":     {"landlock " + namespaces, LevelD},
-	} {
-		if done[w.away] {
+	worlds := map[string]world{
+		"an ordinary user":              {away: "nothing", want: ordinary},
+		"a kernel without Landlock":     {away: "landlock", want: unlocked},
+		"a kernel of no namespaces":     {away: namespaces, want: without},
+		"a container that hides a proc": {away: proc, want: ordinary},
+		"a kernel that has neither":     {away: "landlock " + namespaces, want: LevelD},
+	}
+	addBubblewraps(t, worlds, base)
+	done := map[world]bool{}
+	for name, w := range worlds {
+		if done[w] {
 			t.Logf("%s: the same as another on this machine", name)
 			continue
 		}
-		done[w.away] = true
+		done[w] = true
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := inWorld(t, w.away, w.want)
+			out, err := inWorld(t, w)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -183,26 +190,38 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// world is where the tests run, and what they must find there.
+type world struct {
+	away    string
+	want    Level
+	backend string // empty: parley's own
+	builder string // who must build the walls; empty: it is not looked at
+}
+
 // inWorld runs all tests in another world.
-func inWorld(t *testing.T, away string, want Level) (string, error) {
+func inWorld(t *testing.T, w world) (string, error) {
 	t.Helper()
 	dir, self := reachable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	which := "^(TestLevel|TestEscapes|TestNetwork|TestEnvironment|TestNothingSurvives)$"
-	if os.Getenv("PARLEY_LONG") != "" {
+	if os.Getenv("PARLEY_LONG") != "" || w.backend == BackendBubblewrap {
 		which = "."
 	}
 	cmd := exec.CommandContext(ctx, self, "-test.v", "-test.run="+which)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), worldEnv+"="+away, levelEnv+"="+string(want), canaryEnv+"=canary-of-the-gateway", "TMPDIR="+dir, "HOME="+dir, "USER=somebody")
+	backend := cmp.Or(w.backend, BackendParley)
+	cmd.Env = append(os.Environ(), worldEnv+"="+w.away, levelEnv+"="+string(w.want), backendEnv+"="+backend, builderEnv+"="+w.builder, canaryEnv+"=canary-of-the-gateway", "TMPDIR="+dir, "HOME="+dir, "USER=somebody")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	uid := os.Geteuid()
-	if uid == 0 {
+	switch {
+	case strings.Contains(w.away, "users"): // it gives itself up
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWNS
+	case uid == 0:
 		uid = 65534
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 	}
-	if strings.Contains(away, "namespaces") || strings.Contains(away, "proc") {
+	if strings.Contains(w.away, "namespaces") || strings.Contains(w.away, "proc") {
 		// The limit of namespaces is set, and parts of /proc are hidden, from inside a
 		// namespace. There, the user is called root, and is none.
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS

@@ -20,7 +20,8 @@ const trialTime = time.Minute
 
 // Open finds out which walls this machine can build, builds them, and has a program try
 // to get out of them in every way that is known, at each start. It takes the strongest
-// level of A, C and B at which the walls stand. If there is none, the level is D: that is
+// level of A, C and B at which the walls stand; namespaces are made by parley itself, or, if
+// that cannot be, by bubblewrap, as c says. If there is none, the level is D: that is
 // not an error, since a gateway does much without running programs, but Run refuses.
 //
 // Returns ErrEscaped, with how, if a program got out: then something is wrong with the
@@ -56,30 +57,24 @@ func (s *Sandbox) find(ctx context.Context) error {
 	if version == 0 {
 		s.reasons = append(s.reasons, "the kernel has no Landlock")
 	}
-	if sys.asRoot() {
-		if sys.idmap, err = sys.openIDMap(); err != nil {
-			s.reasons = append(s.reasons, "no namespaces: "+err.Error(),
-				"without namespaces, programs do not run as another user than the gateway: run it as an ordinary user, not as root")
-			return nil //nolint:nilerr // it is a reason for level D
-		}
-	}
 	s.system = sys
 	inside := LevelA
 	if version == 0 {
 		inside = LevelC
 	}
-	// Where a container hides parts of /proc, the kernel allows no new one inside.
-	for _, proc := range []bool{true, false} {
-		ok, err := s.try(ctx, inside, walls{Namespaces: true, Proc: proc, Landlock: version, Seccomp: true})
-		if errors.Is(err, errNoNamespaces) {
-			s.reasons = append(s.reasons, err.Error())
-			break
+	if s.config.Backend != BackendBubblewrap {
+		if ok, err := s.findOwn(ctx, inside, version); ok || err != nil {
+			return err
 		}
-		if ok || err != nil {
+	}
+	if s.config.Backend != BackendParley {
+		if ok, err := s.findBubblewrap(ctx, inside, version); ok || err != nil {
 			return err
 		}
 	}
 	switch {
+	case s.config.Backend == BackendBubblewrap:
+		return nil
 	case sys.asRoot():
 		s.reasons = append(s.reasons, "without namespaces, programs do not run as another user than the gateway: run it as an ordinary user, not as root")
 		return nil
@@ -89,6 +84,30 @@ func (s *Sandbox) find(ctx context.Context) error {
 	}
 	_, err = s.try(ctx, LevelB, walls{Landlock: version, Seccomp: true})
 	return err
+}
+
+// findOwn tries walls in namespaces that parley makes itself. It takes level if they hold.
+func (s *Sandbox) findOwn(ctx context.Context, level Level, landlock int) (bool, error) {
+	if s.system.asRoot() {
+		idmap, err := s.system.openIDMap()
+		if err != nil {
+			s.reasons = append(s.reasons, "no namespaces: "+err.Error())
+			return false, nil //nolint:nilerr // it is a reason
+		}
+		s.system.idmap = idmap
+	}
+	// Where a container hides parts of /proc, the kernel allows no new one inside.
+	for _, proc := range []bool{true, false} {
+		ok, err := s.try(ctx, level, walls{Namespaces: true, Proc: proc, Landlock: landlock, Seccomp: true})
+		if errors.Is(err, errNoNamespaces) {
+			s.reasons = append(s.reasons, err.Error())
+			return false, nil
+		}
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // errNoNamespaces is a helper that did not get its namespaces.
@@ -133,7 +152,7 @@ func (s *Sandbox) try(ctx context.Context, level Level, w walls) (bool, error) {
 		s.reasons = append(s.reasons, fmt.Sprintf("level %s: %v", level, err))
 		return false, nil
 	}
-	s.level = level
+	s.level, s.backend = level, BackendParley
 	if w.Namespaces && !w.Proc {
 		// In the place of why the attempt with it failed.
 		s.reasons[len(s.reasons)-1] = "programs have no /proc: the container hides parts of it"

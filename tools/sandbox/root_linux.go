@@ -186,21 +186,27 @@ func (r *run) gather() (mounts []mounted, links []link, err error) {
 
 // gatherReadOnly adds what the caller wants to be readable, the outermost first.
 func (r *run) gatherReadOnly(mounts []mounted, links []link) ([]mounted, []link, error) {
-	sources := slices.SortedFunc(slices.Values(r.ReadOnly), func(a, b source) int { return len(a.Path) - len(b.Path) })
-	var have []string
-	for _, src := range sources {
-		path := filepath.Clean(src.Path)
-		if underSystem(path) || slices.ContainsFunc(have, func(dir string) bool { return below(path, dir) }) {
-			continue // it is there
-		}
+	for _, src := range wanted(r.ReadOnly) {
 		m, err := src.open(readable)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read-only path: %w", err)
 		}
-		have = append(have, path)
 		mounts = append(mounts, m)
 	}
 	return mounts, links, nil
+}
+
+// wanted returns those of sources that are not there anyway, the outermost first.
+func wanted(sources []source) (missing []source) {
+	sources = slices.SortedFunc(slices.Values(sources), func(a, b source) int { return len(a.Path) - len(b.Path) })
+	for _, src := range sources {
+		path := filepath.Clean(src.Path)
+		if underSystem(path) || slices.ContainsFunc(missing, func(s source) bool { return below(path, filepath.Clean(s.Path)) }) {
+			continue // it is there
+		}
+		missing = append(missing, src)
+	}
+	return missing
 }
 
 // open makes the mount of a source.

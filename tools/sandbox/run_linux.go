@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -102,6 +103,8 @@ type running struct {
 	stdin    *os.File
 	child    []*os.File // of the helper: descriptors 3, 4 and so on
 	private  string
+
+	bubblewrap []string // how bwrap is started; empty: it is not
 }
 
 func (r *running) makePrivate() (string, error) {
@@ -129,7 +132,10 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 	r.child = append([]*os.File{specOut, reportIn}, r.child...)
 
 	args := []string{helperArg}
-	if sys.walls.Namespaces {
+	switch {
+	case sys.walls.Built:
+		args = append([]string{bubblewrapArg, strconv.Itoa(len(r.child))}, r.bubblewrap...)
+	case sys.walls.Namespaces:
 		args = launch{sys.uid, sys.gid, sys.asRoot(), c.Network, len(r.child)}.args()
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...) //nolint:gosec // this very program
@@ -240,6 +246,9 @@ func (sys *system) take(r *running, job *spec, c Command) error {
 	job.Workspace.Path = c.Workspace
 	for _, path := range c.ReadOnly {
 		job.ReadOnly = append(job.ReadOnly, source{Path: path})
+	}
+	if sys.walls.Built {
+		return sys.takeBubblewrap(r, job)
 	}
 	if sys.idmap == nil || !sys.walls.Namespaces {
 		return nil

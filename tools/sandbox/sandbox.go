@@ -13,7 +13,8 @@
 // program ends, the helper ends, and the kernel ends whatever else the program started.
 //
 // Which walls a machine can build is its [Level]. [Open] finds out by trying to break
-// out of them. See docs/decisions/0077.
+// out of them. Namespaces and mounts can be left to bubblewrap, where it may make some and
+// parley may not. See docs/decisions/0077 and 0113.
 //
 // There is no network inside, unless a command asks for the machine's own.
 package sandbox
@@ -111,6 +112,7 @@ type Result struct {
 type Sandbox struct {
 	config  Config
 	level   Level
+	backend string // empty: nobody builds walls
 	reasons []string
 	system  system
 	network *trial // of the walls around a program with the machine's network
@@ -125,12 +127,17 @@ type trial struct {
 // Level returns which walls programs run in.
 func (s *Sandbox) Level() Level { return s.level }
 
+// Backend returns who makes the namespaces and mounts of the walls, BackendParley or
+// BackendBubblewrap; empty at level D.
+func (s *Sandbox) Backend() string { return s.backend }
+
 // Usable reports whether Run runs anything: at the levels A to C, and at D if the
 // operator wants programs to run without walls. Tools that run programs are offered to
 // models only then.
 func (s *Sandbox) Usable() bool { return s.level != LevelD || s.config.Mode == ModeUnsafeHost }
 
-// Reasons says in plain sentences why the level is not A; empty at A.
+// Reasons says in plain sentences why the level is not A, and why bubblewrap is in the place of
+// parley where both might be; empty where neither has to be said.
 func (s *Sandbox) Reasons() []string { return slices.Clone(s.reasons) }
 
 // Inside returns the path by which a program knows a workspace.

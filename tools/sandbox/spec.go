@@ -6,6 +6,8 @@ const (
 	helperArg   = "sandbox-helper"
 	probeArg    = "sandbox-probe"
 	idleArg     = "sandbox-idle"
+
+	bubblewrapArg = "sandbox-bubblewrap" // a launcher that starts bwrap
 )
 
 // spec is what a helper does, as the gateway writes it to the helper's descriptor 3. The
@@ -18,7 +20,7 @@ type spec struct {
 	Dir       string // relative to the workspace
 	Workspace source
 	ReadOnly  []source
-	Private   string // without namespaces: the folder for temporary files
+	Private   string // without namespaces, or with walls.OnDisk: the folder for temporary files
 	Network   bool   // the machine's own
 	Memory    int64
 	Processes int
@@ -30,6 +32,9 @@ type spec struct {
 type walls struct {
 	Namespaces bool
 	Proc       bool // a fresh /proc can be mounted
+	Built      bool // bubblewrap makes namespaces and mounts, not the helper
+	Users      bool // with Built: a namespace of users among them
+	OnDisk     bool // with Built: temporary files are in Private, not in memory
 	Landlock   int  // the version of the kernel's interface; 0: without
 	Seccomp    bool
 }

@@ -23,6 +23,8 @@ type system struct {
 	uid   int // outside, of programs
 	gid   int
 	idmap *os.File // as root: the user namespace that makes root's files the programs' own
+
+	bubblewrap string // the path of bwrap, with walls.Built
 }
 
 func (sys system) close() error {

@@ -88,6 +88,16 @@ func TestTheUnit(t *testing.T) {
 	}
 }
 
+// The drop-in hands over the control group, which the unit's own keys would keep from being
+// written.
+func TestTheUnitWithControlGroups(t *testing.T) {
+	t.Parallel()
+	u, more := readUnit(t, "systemd/parley.service"), readUnit(t, "systemd/50-control-groups.conf")
+	if u.one(t, "Service.ProtectControlGroups") != "yes" || more.one(t, "Service.ProtectControlGroups") != "no" || more.one(t, "Service.Delegate") != "memory pids" {
+		t.Errorf("the unit has %q, the drop-in %q", u, more)
+	}
+}
+
 // The drop-in takes away again what only the sandbox needs, and nothing else.
 func TestTheUnitWithoutPrograms(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,8 @@ func (g *Gateway) trySandbox(ctx context.Context) (doctor.Sandbox, error) {
 	if err != nil {
 		return doctor.Sandbox{}, fmt.Errorf("open the sandbox: %w", err)
 	}
-	found := doctor.Sandbox{Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons()}
+	runs, why := s.Limits()
+	found := doctor.Sandbox{LimitsOfRuns: runs, LimitsReason: why, Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons()}
 	if err := s.Close(); err != nil {
 		return found, fmt.Errorf("close the sandbox: %w", err)
 	}

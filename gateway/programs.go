@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -30,19 +31,7 @@ func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the sandbox: %w", err)
 	}
-	reasons := strings.Join(s.Reasons(), "; ")
-	switch {
-	case !s.Usable():
-		g.o.Logger.Error("sandbox not available, tools that run programs are not offered", "tools", names, "reasons", reasons)
-		return s, nil
-	case s.Level() != sandbox.LevelA:
-		g.o.Logger.Warn("sandbox opened, not with all walls", "level", string(s.Level()), "backend", s.Backend(), "reasons", reasons)
-	case reasons != "":
-		g.o.Logger.Info("sandbox opened", "level", string(s.Level()), "backend", s.Backend(), "reasons", reasons)
-	default:
-		g.o.Logger.Info("sandbox opened", "level", string(s.Level()), "backend", s.Backend())
-	}
-	if len(networked(g.cfg)) == 0 {
+	if logSandbox(g.o.Logger, s, names); !s.Usable() || len(networked(g.cfg)) == 0 {
 		return s, nil
 	}
 	if err := s.TryNetwork(ctx); err != nil {
@@ -51,13 +40,37 @@ func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 	return s, nil
 }
 
+// logSandbox says which walls there are around the programs of the tools.
+func logSandbox(log *slog.Logger, s *sandbox.Sandbox, names []string) {
+	reasons := strings.Join(s.Reasons(), "; ")
+	if !s.Usable() {
+		log.Error("sandbox not available, tools that run programs are not offered", "tools", names, "reasons", reasons)
+		return
+	}
+	about := []any{"level", string(s.Level()), "backend", s.Backend()}
+	if reasons != "" {
+		about = append(about, "reasons", reasons)
+	}
+	limits, why := s.Limits()
+	if about = append(about, "limits_of_runs", limits); why != "" {
+		about = append(about, "limits_reason", why)
+	}
+	if s.Level() != sandbox.LevelA {
+		log.Warn("sandbox opened, not with all walls", about...)
+		return
+	}
+	log.Info("sandbox opened", about...)
+}
+
 // sandboxStatus returns which walls there are; nil: nothing needs any.
 func (g *Gateway) sandboxStatus() *admin.Sandbox {
 	s, cfg := g.opened.sandbox, g.present().cfg
 	if s == nil {
 		return nil
 	}
+	runs, why := s.Limits()
 	return &admin.Sandbox{
+		LimitsOfRuns: runs, LimitsReason: why,
 		Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(),
 		Tools: cfg.ProgramTools(), Network: networked(cfg),
 	}

@@ -21,3 +21,15 @@ func TestTheStatusSaysWhichWallsThereAre(t *testing.T) {
 		}
 	}
 }
+
+func TestTheStatusSaysWhatLimitsHoldFor(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]admin.Sandbox{
+		"memory and processes of each run of a program, as a whole":   {Usable: true, LimitsOfRuns: true},
+		"memory of each process that a program starts: not delegated": {Usable: true, LimitsReason: "not delegated"},
+	} {
+		if got := sandboxLimits(s); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -94,6 +94,9 @@ func (p *statusPage) addProcess(st admin.Status) {
 	}
 	if b := st.Sandbox; b != nil {
 		p.line("sandbox", "%s", sandboxState(*b))
+		if b.Usable {
+			p.line("limits", "%s", sandboxLimits(*b))
+		}
 	}
 	for _, s := range st.MCP {
 		p.line("MCP server", "%s", serverInBrief(st, s))
@@ -191,6 +194,14 @@ func serverInBrief(st admin.Status, s mcp.Status) string {
 		text += ")"
 	}
 	return text
+}
+
+// sandboxLimits says what the limits of programs hold for.
+func sandboxLimits(b admin.Sandbox) string {
+	if b.LimitsOfRuns {
+		return "memory and processes of each run of a program, as a whole"
+	}
+	return "memory of each process that a program starts: " + sanitize(b.LimitsReason)
 }
 
 // sandboxState says which walls there are around the programs of tools.

@@ -85,6 +85,9 @@ type Sandbox struct {
 	Reasons []string `json:"reasons,omitempty"` // why the level is not A, and why parley does not build all
 	Tools   []string `json:"tools,omitempty"`   // that run programs
 	Network []string `json:"network,omitempty"` // those of them that have the machine's network
+
+	LimitsOfRuns bool   `json:"limits_of_runs"`          // memory and processes are bounded for each run as a whole
+	LimitsReason string `json:"limits_reason,omitempty"` // why they are bounded for each process instead
 }
 
 // Check is one thing that readiness depends on.

@@ -74,6 +74,9 @@ type Sandbox struct {
 	Backend string // who builds them: parley or bubblewrap; empty at D
 	Usable  bool
 	Reasons []string
+
+	LimitsOfRuns bool   // memory and processes are bounded for each run as a whole
+	LimitsReason string // why they are bounded for each process instead
 }
 
 // Model is a configured model.
@@ -264,6 +267,9 @@ func (o Options) examineSandbox(ctx context.Context, running *Running) []finding
 		}
 	}
 	why := strings.Join(s.Reasons, "; ")
+	if s.Usable {
+		where += ", with limits for " + s.limited()
+	}
 	switch {
 	case !s.Usable:
 		return []findings.Finding{sandboxNone.At("sandbox", "as %s sees it: %s", where, why)}
@@ -276,6 +282,14 @@ func (o Options) examineSandbox(ctx context.Context, running *Running) []finding
 		why = ": " + why
 	}
 	return []findings.Finding{sandboxFull.At("sandbox", "level A%s, as %s sees it%s", s.by(), where, why)}
+}
+
+// limited says what limits hold for.
+func (s Sandbox) limited() string {
+	if s.LimitsOfRuns {
+		return "each run"
+	}
+	return "each process (" + s.LimitsReason + ")"
 }
 
 // by names who builds the walls where it is not parley.

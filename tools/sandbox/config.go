@@ -52,9 +52,12 @@ type Config struct {
 	Backend string `yaml:"backend"`
 	// Memory is how many bytes of its own each process may have; 0: DefaultMemory. Memory
 	// that processes share does not count. When the machine has none left, the kernel ends
-	// programs in the sandbox before anything else.
+	// programs in the sandbox before anything else. Where runs have control groups (see
+	// [Sandbox.Limits]), all processes of a run have as much together, and what is in memory
+	// of files on top.
 	Memory int64 `yaml:"memory"`
 	// Processes is how many processes and threads a run may have; 0: DefaultProcesses.
+	// Without namespaces and control groups those of other runs count.
 	Processes int `yaml:"processes"`
 	// FileSize is how many bytes one file may have that a program writes; 0:
 	// DefaultFileSize.

@@ -31,6 +31,12 @@ func Main() {
 		return
 	}
 	switch os.Args[1] {
+	case launcherArg, bubblewrapArg, helperArg, idleArg:
+		if enterGroup() != nil {
+			exit(2)
+		}
+	}
+	switch os.Args[1] {
 	case launcherArg:
 		runtime.LockOSThread()
 		exit(launcher(os.Args[2:]))
@@ -43,7 +49,7 @@ func Main() {
 	case probeArg:
 		exit(probeMain(os.Stdin, os.Stdout))
 	case idleArg:
-		_, err := io.Copy(io.Discard, os.Stdin)
+		_, err := io.Copy(os.Stdout, os.Stdin)
 		exit(exitStatus(err))
 	}
 }

@@ -35,8 +35,15 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: the main function of this program does not call Main first")
 	}
 	s := &Sandbox{config: c.Defaults(), level: LevelD, network: &trial{}}
+	groups, err := findGroups()
+	if err != nil {
+		groups, s.processes = nil, err.Error()
+	} else {
+		s.processes = groups.lacks()
+	}
+	s.system.groups = groups
 	if s.config.Mode == ModeUnsafeHost {
-		s.system = system{uid: os.Geteuid(), gid: os.Getegid()}
+		s.system.uid, s.system.gid = os.Geteuid(), os.Getegid()
 		s.reasons = []string{"the configuration says unsafe-host: programs run without walls"}
 		return s, nil
 	}
@@ -57,6 +64,7 @@ func (s *Sandbox) find(ctx context.Context) error {
 	if version == 0 {
 		s.reasons = append(s.reasons, "the kernel has no Landlock")
 	}
+	sys.groups = s.system.groups
 	s.system = sys
 	inside := LevelA
 	if version == 0 {

@@ -56,6 +56,11 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 	if err := s.system.take(r, &job, c); err != nil {
 		return Result{}, err
 	}
+	if g := s.system.groups; g != nil {
+		if r.group, err = g.make(s.config.memoryOfRun(), s.config.Processes); err != nil {
+			return Result{}, err
+		}
+	}
 	cmd, err := r.command(ctx, s.system, c)
 	if err != nil {
 		return Result{}, err
@@ -105,6 +110,7 @@ type running struct {
 	private  string
 
 	bubblewrap []string // how bwrap is started; empty: it is not
+	group      *group   // nil: there are none
 }
 
 func (r *running) makePrivate() (string, error) {
@@ -152,6 +158,11 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 	}
 	cmd.ExtraFiles = r.child
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if r.group != nil {
+		if err := r.group.take(cmd); err != nil {
+			return nil, err
+		}
+	}
 	cmd.WaitDelay = endTime
 	// Killed, it could not wait until nothing is left.
 	cmd.Cancel = r.lifeline.Close
@@ -227,6 +238,14 @@ func (r *running) close() error {
 			_ = f.Close()
 		}
 	}
+	var err error
+	if r.group != nil {
+		err = r.group.end()
+	}
+	return errors.Join(err, r.removePrivate())
+}
+
+func (r *running) removePrivate() error {
 	if r.private == "" {
 		return nil
 	}

@@ -114,8 +114,10 @@ type Sandbox struct {
 	level   Level
 	backend string // empty: nobody builds walls
 	reasons []string
-	system  system
-	network *trial // of the walls around a program with the machine's network
+
+	processes string // why limits hold for processes and not for runs; empty: for runs
+	system    system
+	network   *trial // of the walls around a program with the machine's network
 }
 
 // trial is a self-test that is made once, when it is first needed.
@@ -147,6 +149,10 @@ func (s *Sandbox) Inside(workspace string) string {
 	}
 	return workspace
 }
+
+// Limits says for what Config.Memory and Config.Processes hold: for each run as a whole, in a
+// control group of its own, or, and why, for each process and for the processes of a user.
+func (s *Sandbox) Limits() (runs bool, why string) { return s.processes == "", s.processes }
 
 // Run runs c and returns when nothing of it is left: no process, no descriptor. An exit
 // status other than 0 is a Result, not an error.

@@ -24,7 +24,8 @@ type system struct {
 	gid   int
 	idmap *os.File // as root: the user namespace that makes root's files the programs' own
 
-	bubblewrap string // the path of bwrap, with walls.Built
+	bubblewrap string  // the path of bwrap, with walls.Built
+	groups     *groups // nil: runs have no control groups
 }
 
 func (sys system) close() error {

@@ -43,12 +43,12 @@ func (c FetchConfig) Validate() error {
 	var ps problems.List
 	for key, list := range map[string][]string{"allow_hosts": c.AllowHosts, "deny_hosts": c.DenyHosts} {
 		for i, text := range list {
-			if _, err := readPattern(text); err != nil {
+			if _, err := guard.ReadPattern(text); err != nil {
 				ps.Add(fmt.Sprintf("%s[%d]", key, i), "%q is %w", text, err)
 			}
 		}
 	}
-	if slices.Contains(c.DenyHosts, everywhere) {
+	if slices.Contains(c.DenyHosts, string(guard.Everywhere)) {
 		ps.Add("deny_hosts", "* leaves no host; set enabled: false")
 	}
 	if c.Enabled && len(c.AllowHosts) == 0 {
@@ -61,7 +61,7 @@ func (c FetchConfig) Validate() error {
 }
 
 // Anywhere reports whether all hosts of the internet may be asked.
-func (c FetchConfig) Anywhere() bool { return slices.Contains(c.AllowHosts, everywhere) }
+func (c FetchConfig) Anywhere() bool { return slices.Contains(c.AllowHosts, string(guard.Everywhere)) }
 
 // FetchOptions are what the tool is made of.
 type FetchOptions struct {
@@ -97,7 +97,7 @@ func newFetcher(o FetchOptions) (*fetcher, error) {
 		return nil, err //nolint:wrapcheck // it names the network
 	}
 	f := &fetcher{
-		guard: g, allow: readPatterns(o.AllowHosts), deny: readPatterns(o.DenyHosts), agent: userAgent(o.Version),
+		guard: g, allow: guard.ReadPatterns(o.AllowHosts), deny: guard.ReadPatterns(o.DenyHosts), agent: userAgent(o.Version),
 		timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now, slots: make(chan struct{}, maxConverted),
 	}
 	if f.now == nil {
@@ -150,7 +150,7 @@ func (t safeTool) Check(a tools.Arguments) error {
 type fetcher struct {
 	guard       *guard.Guard
 	client      *http.Client
-	allow, deny []string // patterns of hosts
+	allow, deny []guard.Pattern
 	agent       string
 	timeout     time.Duration
 	now         func() time.Time
@@ -161,7 +161,7 @@ var errNotAllowed = errors.New("the operator has not allowed that host")
 
 // permit refuses hosts that the operator does not want to be asked.
 func (f *fetcher) permit(u *url.URL) error {
-	if host := u.Hostname(); contains(f.deny, host) || !contains(f.allow, host) {
+	if host := u.Hostname(); guard.Contains(f.deny, host) || !guard.Contains(f.allow, host) {
 		return errNotAllowed
 	}
 	return nil

@@ -78,6 +78,18 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// Whoever makes a guard may say which ports of the public internet are asked; no address is
+// within reach for that.
+func TestControlOfPorts(t *testing.T) {
+	t.Parallel()
+	g := mustNew(t, Options{Ports: []uint16{8443}})
+	for a, open := range map[string]bool{"93.184.216.34:8443": true, "93.184.216.34:443": false, "10.0.0.1:8443": false, "169.254.169.254:8443": false} {
+		if err := g.verdict(t, a); (err == nil) != open {
+			t.Errorf("%s: %v, want open %v", a, err, open)
+		}
+	}
+}
+
 func TestControlOfPrivateNetworks(t *testing.T) {
 	t.Parallel()
 	g := mustNew(t, Options{Private: []Network{

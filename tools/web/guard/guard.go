@@ -30,6 +30,8 @@ var ErrRefused = errors.New("address out of reach")
 type Options struct {
 	// Private are networks that may be reached although they are not public.
 	Private []Network
+	// Ports are those of the public internet that may be connected to; none: 80 and 443.
+	Ports []uint16
 	// Resolver resolves names; nil: [net.DefaultResolver].
 	Resolver *net.Resolver
 	// OwnAddresses returns the addresses of this machine, which are out of reach unless they
@@ -41,6 +43,7 @@ type Options struct {
 // Guard decides which addresses are reached. It may be used concurrently.
 type Guard struct {
 	private  []private
+	ports    []uint16 // of public addresses
 	public   *ssrf.Guardian
 	own      func() ([]net.Addr, error)
 	resolver *net.Resolver
@@ -48,8 +51,13 @@ type Guard struct {
 
 // New makes a Guard.
 func New(o Options) (*Guard, error) {
+	ports := o.Ports
+	if len(ports) == 0 {
+		ports = defaultPorts
+	}
 	g := &Guard{
-		public:   ssrf.New(ssrf.WithPorts(defaultPorts...)),
+		ports:    ports,
+		public:   ssrf.New(ssrf.WithPorts(ports...)),
 		own:      o.OwnAddresses,
 		resolver: o.Resolver,
 	}

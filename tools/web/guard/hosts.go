@@ -2,7 +2,9 @@ package guard
 
 import (
 	"errors"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -51,4 +53,49 @@ func Contains(patterns []Pattern, host string) bool {
 func (p Pattern) Matches(host string) bool {
 	suffix, below := strings.CutPrefix(string(p), "*")
 	return string(p) == host || p == Everywhere || below && len(host) > len(suffix) && strings.HasSuffix(host, suffix)
+}
+
+// Destination is where a program may connect to: a host of a list, and a port there.
+type Destination struct {
+	Host Pattern
+	Port uint16 // 0: those of the web, 80 and 443
+}
+
+var errDestination = errors.New("neither a host such as example.org, nor *.example.org for all hosts below it, nor *; a port stands behind a colon, as in example.org:8443")
+
+// ReadDestination reads a Destination as an operator writes it: a host, and perhaps its port.
+func ReadDestination(text string) (d Destination, err error) {
+	host, port := text, ""
+	if strings.HasPrefix(text, "[") || strings.Count(text, ":") == 1 { // else it is an address of IPv6
+		if host, port, err = net.SplitHostPort(text); err != nil {
+			return d, errDestination
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return d, errDestination
+		}
+		d.Port = uint16(n)
+	}
+	if d.Host, err = ReadPattern(host); err != nil {
+		return d, errDestination
+	}
+	return d, nil
+}
+
+// Matches reports whether d is or has a canonical host and a port.
+func (d Destination) Matches(host string, port uint16) bool {
+	return d.Host.Matches(host) && (port == d.Port || d.Port == 0 && slices.Contains(defaultPorts, port))
+}
+
+// PortsOf returns the ports of a list of destinations.
+func PortsOf(all []Destination) (ports []uint16) {
+	for _, d := range all {
+		if d.Port == 0 {
+			ports = append(ports, defaultPorts...)
+		} else {
+			ports = append(ports, d.Port)
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }

@@ -76,7 +76,7 @@ func (g *Guard) Parse(text string) (*url.URL, error) {
 func (g *Guard) asksPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	port := uint16(n)
-	return err == nil && (slices.Contains(defaultPorts, port) ||
+	return err == nil && (slices.Contains(g.ports, port) ||
 		slices.ContainsFunc(g.private, func(p private) bool { return slices.Contains(p.ports, port) }))
 }
 

@@ -137,6 +137,8 @@ func (c Command) check() error {
 		return errors.New("command without a program")
 	case !filepath.IsAbs(c.Workspace) || filepath.Clean(c.Workspace) == "/":
 		return fmt.Errorf("workspace %q is not the absolute path of a folder of its own", c.Workspace)
+	case c.Network && c.Outlet != nil:
+		return errors.New("command with the machine's network and an outlet, of which it can have one")
 	case c.Dir != "" && !filepath.IsLocal(c.Dir):
 		return fmt.Errorf("working directory %q is not inside the workspace", c.Dir)
 	}

@@ -92,6 +92,11 @@ func (r *run) restrictFiles() error {
 			return err
 		}
 	}
+	if r.hasProxy() && attr.HandledAccessNet != 0 {
+		if err := grantProxy(rules); err != nil {
+			return err
+		}
+	}
 	if err := llsys.LandlockRestrictSelf(rules, 0); err != nil {
 		return fmt.Errorf("landlock: restrict: %w", err)
 	}

@@ -75,7 +75,7 @@ func TestEscapes(t *testing.T) {
 	s := walled(t)
 	open := unwalled(t, newStage(t))
 	st := newStage(t)
-	inside, err := s.probe(t.Context(), st, false)
+	inside, err := s.probe(t.Context(), st, Command{})
 	if err != nil {
 		t.Fatal(err)
 	}

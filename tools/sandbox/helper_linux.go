@@ -210,6 +210,9 @@ func (r *run) build() error {
 		if err := r.buildRoot(); err != nil {
 			return err
 		}
+		if err := r.openProxy(); err != nil {
+			return err
+		}
 	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt what programs leave behind: %w", err)
 	}
@@ -290,7 +293,7 @@ func (r *run) confine() error {
 		return &startError{err}
 	}
 	if r.Walls.Seccomp {
-		if err := filterCalls(r.Walls, r.Network); err != nil {
+		if err := filterCalls(r.Walls, r.socketRefusals()); err != nil {
 			return err
 		}
 	}

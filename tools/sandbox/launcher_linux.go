@@ -56,13 +56,14 @@ type launch struct {
 	uid, gid    int  // of the helper, outside
 	others      bool // they are not the gateway's
 	network     bool // the helper keeps the machine's
+	outlet      bool // the helper raises the loopback of its own
 	descriptors int  // that the helper gets, from 3 on
 }
 
 // args returns l as the arguments of a launcher.
 func (l launch) args() []string {
 	args := []string{launcherArg}
-	for _, n := range []int{l.uid, l.gid, number(l.others), number(l.network), l.descriptors} {
+	for _, n := range []int{l.uid, l.gid, number(l.others), number(l.network), number(l.outlet), l.descriptors} {
 		args = append(args, strconv.Itoa(n))
 	}
 	return args
@@ -77,7 +78,7 @@ func number(yes bool) int {
 
 // parseLaunch reads what args returns, behind its first.
 func parseLaunch(args []string) (launch, error) {
-	var n [5]int
+	var n [6]int
 	if len(args) != len(n) {
 		return launch{}, errors.New("arguments of another version of this program")
 	}
@@ -87,7 +88,7 @@ func parseLaunch(args []string) (launch, error) {
 			return launch{}, err
 		}
 	}
-	return launch{n[0], n[1], n[2] != 0, n[3] != 0, n[4]}, nil
+	return launch{n[0], n[1], n[2] != 0, n[3] != 0, n[4] != 0, n[5]}, nil
 }
 
 // newNamespaces are the attributes of the helper.
@@ -95,6 +96,11 @@ func (l launch) newNamespaces() *syscall.SysProcAttr {
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
 	if !l.network {
 		flags |= unix.CLONE_NEWNET
+	}
+	// Rights inside the new namespaces, which outlive the start of the helper this way only.
+	rights := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+	if l.outlet {
+		rights = append(rights, unix.CAP_NET_ADMIN)
 	}
 	return &syscall.SysProcAttr{
 		Setsid:      true,
@@ -105,7 +111,6 @@ func (l launch) newNamespaces() *syscall.SysProcAttr {
 		// Root's other groups go; an ordinary user cannot let go of any.
 		GidMappingsEnableSetgroups: l.others,
 		Credential:                 &syscall.Credential{Uid: insideID, Gid: insideID, NoSetGroups: !l.others},
-		// Rights inside the new namespaces, which outlive the start of the helper this way only.
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
+		AmbientCaps:                rights,
 	}
 }

@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
 	}
+	if len(os.Args) > 1 && os.Args[1] == clientArg {
+		client(os.Args[2:])
+	}
 	if ws := os.Getenv(aloneEnv); ws != "" {
 		runAlone(ws)
 	}
@@ -204,7 +207,7 @@ func inWorld(t *testing.T, w world) (string, error) {
 	dir, self := reachable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	which := "^(TestLevel|TestEscapes|TestNetwork|TestEnvironment|TestNothingSurvives)$"
+	which := "^(TestLevel|TestEscapes|TestNetwork|TestOutlet|TestEnvironment|TestNothingSurvives)$"
 	if os.Getenv("PARLEY_LONG") != "" || w.backend == BackendBubblewrap {
 		which = "."
 	}

@@ -16,7 +16,7 @@ func TestNetwork(t *testing.T) {
 		if err := s.TryNetwork(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.probe(t.Context(), newStage(t), true)
+		got, err := s.probe(t.Context(), newStage(t), Command{Network: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 	if !mainCalled.Load() {
 		return nil, errors.New("sandbox: the main function of this program does not call Main first")
 	}
-	s := &Sandbox{config: c.Defaults(), level: LevelD, network: &trial{}}
+	s := &Sandbox{config: c.Defaults(), level: LevelD, network: &trial{}, outlet: &trial{}}
 	groups, err := findGroups()
 	if err != nil {
 		groups, s.processes = nil, err.Error()
@@ -142,7 +142,7 @@ func (s *Sandbox) try(ctx context.Context, level Level, w walls) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, errors.New("the self-test took too long"))
 	defer cancel()
 	s.system.walls = w
-	err := s.selfTest(ctx, false)
+	err := s.selfTest(ctx, Command{})
 	switch {
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("self-test of the sandbox: %w", context.Cause(ctx))
@@ -172,15 +172,15 @@ func (s *Sandbox) try(ctx context.Context, level Level, w walls) (bool, error) {
 func (s *Sandbox) tryNetwork(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, errors.New("the self-test took too long"))
 	defer cancel()
-	if err := s.selfTest(ctx, true); err != nil {
+	if err := s.selfTest(ctx, Command{Network: true}); err != nil {
 		return fmt.Errorf("self-test of the sandbox with the network: %w", err)
 	}
 	return nil
 }
 
-// selfTest returns nil if the walls could be built and no probe got out; with network, the
-// machine's network is no way out.
-func (s *Sandbox) selfTest(ctx context.Context, network bool) (err error) {
+// selfTest returns nil if the walls could be built around a command with the network of like,
+// and no probe got out. Where that is the machine's, it is no way out.
+func (s *Sandbox) selfTest(ctx context.Context, like Command) (err error) {
 	dir, err := os.MkdirTemp("", "parley-self-test-")
 	if err != nil {
 		return err
@@ -191,13 +191,13 @@ func (s *Sandbox) selfTest(ctx context.Context, network bool) (err error) {
 		return fmt.Errorf("set the stage of the self-test: %w", err)
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	got, err := s.probe(ctx, st, network)
+	got, err := s.probe(ctx, st, like)
 	if err != nil {
 		return err
 	}
 	var out []string
 	for i, o := range got {
-		if o.Err == "" && (s.system.walls.Namespaces || !probes[i].seen) && (!network || !probes[i].network) {
+		if o.Err == "" && (s.system.walls.Namespaces || !probes[i].seen) && (!like.Network || !probes[i].network) {
 			out = append(out, o.Name)
 		}
 	}
@@ -207,8 +207,8 @@ func (s *Sandbox) selfTest(ctx context.Context, network bool) (err error) {
 	return nil
 }
 
-// probe runs all probes inside.
-func (s *Sandbox) probe(ctx context.Context, st *stage, network bool) ([]outcome, error) {
+// probe runs all probes inside, with the network of like.
+func (s *Sandbox) probe(ctx context.Context, st *stage, like Command) ([]outcome, error) {
 	in, err := json.Marshal(st.targets)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (s *Sandbox) probe(ctx context.Context, st *stage, network bool) ([]outcome
 	var stdout, stderr bytes.Buffer
 	res, err := s.run(ctx, Command{
 		Args: []string{st.Self, probeArg}, Workspace: st.workspace, ReadOnly: []string{st.Self},
-		Stdin: bytes.NewReader(in), Stdout: &stdout, Stderr: &stderr, Network: network,
+		Stdin: bytes.NewReader(in), Stdout: &stdout, Stderr: &stderr, Network: like.Network, Outlet: like.Outlet,
 	})
 	if err != nil {
 		return nil, err

@@ -51,10 +51,15 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 	if s.config.Mode == ModeUnsafeHost {
 		inside = nil
 	}
-	job.Env = environment(s.config.Getenv, inside, c.Env)
+	job.Env = environment(s.config.Getenv, inside, c.environment())
 	job.Path = lookupPath(job.Env)
 	if err := s.system.take(r, &job, c); err != nil {
 		return Result{}, err
+	}
+	if c.Outlet != nil {
+		if r.outlet, err = openOutlet(r, &job); err != nil {
+			return Result{}, err
+		}
 	}
 	if g := s.system.groups; g != nil {
 		if r.group, err = g.make(s.config.memoryOfRun(), s.config.Processes); err != nil {
@@ -75,6 +80,9 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 		return Result{}, fmt.Errorf("start the helper: %w", err)
 	}
 	r.closeChildEnds()
+	if r.outlet != nil {
+		r.outlet.begin(ctx, c.Outlet)
+	}
 	sendErr := send(r.lifeline, job)
 	waitErr := cmd.Wait()
 	return r.result(ctx, waitErr, sendErr)
@@ -109,8 +117,9 @@ type running struct {
 	child    []*os.File // of the helper: descriptors 3, 4 and so on
 	private  string
 
-	bubblewrap []string // how bwrap is started; empty: it is not
-	group      *group   // nil: there are none
+	bubblewrap []string   // how bwrap is started; empty: it is not
+	group      *group     // nil: there are none
+	outlet     *outletEnd // nil: there is none
 }
 
 func (r *running) makePrivate() (string, error) {
@@ -142,7 +151,7 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 	case sys.walls.Built:
 		args = append([]string{bubblewrapArg, strconv.Itoa(len(r.child))}, r.bubblewrap...)
 	case sys.walls.Namespaces:
-		args = launch{sys.uid, sys.gid, sys.asRoot(), c.Network, len(r.child)}.args()
+		args = launch{sys.uid, sys.gid, sys.asRoot(), c.Network, c.Outlet != nil, len(r.child)}.args()
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...) //nolint:gosec // this very program
 	cmd.Dir = "/"
@@ -233,6 +242,9 @@ func (e *setupError) Error() string { return "set up the sandbox: " + e.reason }
 
 func (r *running) close() error {
 	r.closeChildEnds()
+	if r.outlet != nil {
+		r.outlet.close()
+	}
 	for _, f := range []*os.File{r.lifeline, r.reports, r.input} {
 		if f != nil {
 			_ = f.Close()
@@ -260,6 +272,13 @@ func (r *running) removePrivate() error {
 	return nil
 }
 
+// give hands a file over to the helper, and returns its descriptor there.
+func (r *running) give(f *os.File) int {
+	const own = 5 // descriptors of the helper below
+	r.child = append(r.child, f)
+	return own + len(r.child) - 1
+}
+
 // take decides how the helper gets at the folders of c.
 func (sys *system) take(r *running, job *spec, c Command) error {
 	job.Workspace.Path = c.Workspace
@@ -272,14 +291,12 @@ func (sys *system) take(r *running, job *spec, c Command) error {
 	if sys.idmap == nil || !sys.walls.Namespaces {
 		return nil
 	}
-	const own = 5 // descriptors of the helper below
 	open := func(src *source, attrs uint64) error {
 		f, err := sys.mapped(src.Path, attrs)
 		if err != nil {
 			return err
 		}
-		src.FD = own + len(r.child)
-		r.child = append(r.child, f)
+		src.FD = r.give(f)
 		return nil
 	}
 	if err := open(&job.Workspace, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {

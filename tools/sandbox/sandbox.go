@@ -16,7 +16,8 @@
 // out of them. Namespaces and mounts can be left to bubblewrap, where it may make some and
 // parley may not. See docs/decisions/0077 and 0113.
 //
-// There is no network inside, unless a command asks for the machine's own.
+// There is no network inside, unless a command asks for the machine's own, or for an
+// [Outlet]: then there is a proxy on loopback, and nothing else.
 package sandbox
 
 import (
@@ -98,6 +99,9 @@ type Command struct {
 	// own services on 127.0.0.1 too. It accepts no connections, and has no other sockets.
 	// All other walls stand.
 	Network bool
+	// Outlet, if not nil, lets the program connect to a proxy, which Outlet is, and to
+	// nothing else. Variables such as HTTPS_PROXY name it. Not together with Network.
+	Outlet Outlet
 }
 
 // Result is how a program ended.
@@ -118,6 +122,7 @@ type Sandbox struct {
 	processes string // why limits hold for processes and not for runs; empty: for runs
 	system    system
 	network   *trial // of the walls around a program with the machine's network
+	outlet    *trial // and around one with an outlet
 }
 
 // trial is a self-test that is made once, when it is first needed.
@@ -173,6 +178,11 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if c.Outlet != nil {
+		if err := s.TryOutlet(ctx); err != nil {
+			return Result{}, err
+		}
+	}
 	if c.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, c.Timeout, ErrTimeout)
 		defer cancel()
@@ -188,13 +198,18 @@ func (s *Sandbox) TryNetwork(ctx context.Context) error {
 	if s.level == LevelD {
 		return nil // nothing runs, or without walls
 	}
-	s.network.mu.Lock()
-	defer s.network.mu.Unlock()
-	if s.network.held {
+	return s.network.once(func() error { return s.tryNetwork(ctx) })
+}
+
+// once makes the trial, unless it was made and the walls held.
+func (t *trial) once(try func() error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held {
 		return nil
 	}
-	err := s.tryNetwork(ctx)
-	s.network.held = err == nil
+	err := try()
+	t.held = err == nil
 	return err
 }
 

@@ -86,8 +86,27 @@ var absent = []uint32{
 	unix.SYS_MEMFD_SECRET,
 }
 
-// refusals are all of them for one level; with network, of a program that has the machine's.
-func refusals(w walls, network bool) []refusal {
+// noSockets are the refusals of a program that has no network.
+func noSockets() (rs []refusal) {
+	for _, nr := range networkCalls {
+		rs = append(rs, refusal{nr: nr, err: unix.EPERM})
+	}
+	return rs
+}
+
+// socketRefusals are those of the program's network: none, the machine's, or a proxy.
+func (r *run) socketRefusals() []refusal {
+	switch {
+	case r.Network:
+		return otherSockets()
+	case r.hasProxy():
+		return otherThanProxy()
+	}
+	return noSockets()
+}
+
+// refusals are all of them for one level; sockets are those of the program's network.
+func refusals(w walls, sockets []refusal) []refusal {
 	var rs []refusal
 	add := func(err unix.Errno, calls ...uint32) {
 		for _, nr := range calls {
@@ -95,11 +114,7 @@ func refusals(w walls, network bool) []refusal {
 		}
 	}
 	add(unix.EPERM, forbidden...)
-	if network {
-		rs = append(rs, otherSockets()...)
-	} else {
-		add(unix.EPERM, networkCalls...)
-	}
+	rs = append(rs, sockets...)
 	add(unix.EPERM, forbiddenHere...)
 	add(unix.ENOSYS, absent...)
 	rs = append(
@@ -190,8 +205,8 @@ func assemble(rs []refusal) []unix.SockFilter {
 
 // filterCalls refuses calls of this thread and of what it starts, for good. It needs
 // no_new_privs.
-func filterCalls(w walls, network bool) error {
-	p := assemble(slices.Clone(refusals(w, network)))
+func filterCalls(w walls, sockets []refusal) error {
+	p := assemble(slices.Clone(refusals(w, sockets)))
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]} //nolint:gosec // a few hundred
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
 		return fmt.Errorf("filter system calls: %w", e)

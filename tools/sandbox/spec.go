@@ -22,6 +22,7 @@ type spec struct {
 	ReadOnly  []source
 	Private   string // without namespaces, or with walls.OnDisk: the folder for temporary files
 	Network   bool   // the machine's own
+	Outlet    int    // the descriptor on which the proxy's listener goes to the gateway; 0: there is no proxy
 	Memory    int64
 	Processes int
 	FileSize  int64

@@ -189,6 +189,9 @@ func (r *run) prepare() error {
 	} else if err := r.build(); err != nil {
 		return err
 	}
+	if err := r.openProxy(); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("keep programs from reading the helper: %w", err)
 	}
@@ -208,9 +211,6 @@ func (r *run) build() error {
 			return fmt.Errorf("give the machine another name: %w", err)
 		}
 		if err := r.buildRoot(); err != nil {
-			return err
-		}
-		if err := r.openProxy(); err != nil {
 			return err
 		}
 	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

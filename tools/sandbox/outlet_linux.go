@@ -127,7 +127,7 @@ func (r *run) openProxy() error {
 	return unix.Close(r.Outlet)
 }
 
-// raiseLoopback makes 127.0.0.1 an address of this network.
+// raiseLoopback makes 127.0.0.1 an address of this network. bubblewrap has done so already.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -137,6 +137,12 @@ func raiseLoopback() error {
 	lo, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, lo); err != nil {
+		return err
+	}
+	if lo.Uint16()&unix.IFF_UP != 0 {
+		return nil
 	}
 	lo.SetUint16(unix.IFF_UP)
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)

@@ -274,7 +274,10 @@ func (r *running) removePrivate() error {
 
 // give hands a file over to the helper, and returns its descriptor there.
 func (r *running) give(f *os.File) int {
-	const own = 5 // descriptors of the helper below
+	own := 5 // descriptors of the helper below
+	if len(r.bubblewrap) > 0 {
+		own = filesFD
+	}
 	r.child = append(r.child, f)
 	return own + len(r.child) - 1
 }

@@ -127,6 +127,8 @@ func (d *decoder) decodeValue(v reflect.Value, n *yaml.Node, path string) {
 		d.decodeValue(e.Elem(), n, path)
 		d.zeros = d.zeros[:zeros]
 		v.Set(e)
+	case isChoice(v.Type()):
+		d.decodeChoice(v, n, path)
 	case v.Kind() == reflect.Struct:
 		d.decodeFields(v, n, path)
 	case v.Kind() == reflect.Map:
@@ -270,6 +272,50 @@ func (d *decoder) decodeNamed(v reflect.Value, n *yaml.Node, path string) {
 		s = reflect.Append(s, e)
 	})
 	v.Set(s)
+}
+
+// Tags of the fields of what is written as true, false or a list.
+const (
+	flagTag = ",flag"
+	listTag = ",list"
+)
+
+// tagged returns the field of a struct that has a tag.
+func tagged(t reflect.Type, tag string) (f reflect.StructField, ok bool) {
+	if t.Kind() != reflect.Struct {
+		return f, false
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Tag.Get("yaml") == tag {
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// isChoice reports whether t is written as true, false or a list.
+func isChoice(t reflect.Type) bool {
+	_, ok := tagged(t, flagTag)
+	return ok
+}
+
+// decodeChoice reads true, false or a list.
+func (d *decoder) decodeChoice(v reflect.Value, n *yaml.Node, path string) {
+	flag, _ := tagged(v.Type(), flagTag)
+	list, _ := tagged(v.Type(), listTag)
+	if n.Kind == yaml.SequenceNode {
+		d.decodeList(v.FieldByIndex(list.Index), n, path)
+		return
+	}
+	if n.Kind != yaml.ScalarNode {
+		d.addMistakeAt(n, path, "true, false or a list belongs here")
+		return
+	}
+	before := len(d.mistakes)
+	d.decodeScalar(v.FieldByIndex(flag.Index), n, path)
+	if len(d.mistakes) > before {
+		d.mistakes[len(d.mistakes)-1].Message += "; a list stands in brackets, [a, b], also one of one"
+	}
 }
 
 func (d *decoder) decodeList(v reflect.Value, n *yaml.Node, path string) {

@@ -101,6 +101,11 @@ func (w schemaWriter) schemaOf(t reflect.Type, examples []*yaml.Node) map[string
 		return map[string]any{"type": []string{"string", "integer", "null"}, "pattern": durationPattern}
 	case t == secretType, t.Kind() == reflect.String:
 		return map[string]any{"type": []string{"string", "number", "boolean", "null"}}
+	case isChoice(t):
+		list, _ := tagged(t, listTag)
+		s := w.schemaOf(list.Type, examples)
+		s["type"], s["pattern"] = []string{"boolean", "string", "array", "null"}, boolPattern
+		return s
 	case t.Kind() == reflect.Struct:
 		return w.schemaOfStruct(t, examples)
 	case t.Kind() == reflect.Map:

@@ -142,6 +142,28 @@ func TestLoadTools(t *testing.T) {
 			t.Errorf("%q, want %q", order, want)
 		}
 	})
+	t.Run("takes true, false or hosts for a network", func(t *testing.T) {
+		t.Parallel()
+		for text, want := range map[string]programs.Network{
+			"true": {Whole: true}, "false": {}, "": {}, "[]": {Hosts: []string{}},
+			`[a.example.org, "*.example.org:443"]`: {Hosts: []string{"a.example.org", "*.example.org:443"}},
+		} {
+			specs, err := loadTools(t, `tools: [{name: a, description: d, category: read, cmd: kubectl, network: `+text+`}]`, vars)
+			if err != nil || !cmp.Equal(specs[0].Network, want) {
+				t.Errorf("%s is %+v, %v", text, specs, err)
+			}
+		}
+		for text, want := range map[string]string{
+			"a.example.org": `"a.example.org" is neither true nor false; a list stands in brackets, [a, b], also one of one`,
+			"{a: b}":        "true, false or a list belongs here",
+			"[[a]]":         "a single value belongs here",
+			"[a/b]":         `tools[0].network[0]: "a/b" is neither a host such as example.org`,
+		} {
+			if _, err := loadTools(t, `tools: [{name: a, description: d, category: read, cmd: kubectl, network: `+text+`}]`, vars); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+		}
+	})
 	t.Run("puts variables in below env, and nowhere else", func(t *testing.T) {
 		t.Parallel()
 		specs, err := loadTools(t, `tools: [{name: a, description: "costs $$5, not ${DEPLOY_TOKEN}", category: read, cmd: kubectl, args: ["{{a}}"],

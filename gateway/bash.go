@@ -22,7 +22,7 @@ func (e *edition) bashTool() ([]tools.Tool, error) {
 	if hasOwnRoot(e.runner) {
 		scratch = []string{"/tmp"}
 	}
-	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch, Where: e.runsIn, Clean: e.clean})
+	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch, Where: e.runsIn, Clean: e.clean, Network: e.cfg.Bash.Network, AllowPrivate: e.cfg.Bash.AllowPrivate})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (e *edition) recordedShell() *recording.Bash {
 	if e.scripts == nil {
 		return nil
 	}
-	b := &recording.Bash{Policy: *e.scripts, Where: e.runsIn}
+	b := &recording.Bash{Policy: *e.scripts, Where: e.runsIn, Network: e.cfg.Bash.Network}
 	if hasOwnRoot(e.runner) {
 		b.Inside = e.runner.Inside("/a")
 	}

@@ -91,7 +91,7 @@ func runTool(ctx context.Context, cfg settings.Config, spec commandline.Spec, ca
 		return res, nil, fmt.Errorf("open the sandbox: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	tool, err := commandline.New(spec, commandline.Options{Runner: walls{s}, Clean: redactor})
+	tool, err := commandline.New(spec, commandline.Options{Runner: walls{Sandbox: s}, Clean: redactor})
 	if err != nil {
 		return res, nil, err
 	}

@@ -54,7 +54,7 @@ func kubectl(t *testing.T, script string) []commandline.Spec {
 				{Name: "resource", Type: "string", Enum: []string{"pods", "nodes"}},
 				{Name: "namespace", Type: "string", Pattern: "^[a-z0-9-]+$", Optional: true},
 			},
-			Env: []programs.Variable{{Name: "KUBE_TOKEN", Value: "canary-77aa-token", Secrets: []string{"canary-77aa-token"}}}, Network: true,
+			Env: []programs.Variable{{Name: "KUBE_TOKEN", Value: "canary-77aa-token", Secrets: []string{"canary-77aa-token"}}}, Network: programs.Network{Whole: true},
 		},
 		{
 			Name: "kubectl_apply", Description: "Apply a manifest", Category: tools.Write, Cmd: "kubectl", Program: p, Args: []string{"apply", "-f", "{{file}}"},

@@ -12,6 +12,7 @@ import (
 	"parley/broker"
 	"parley/disks"
 	"parley/findings"
+	"parley/gateway/admin"
 	"parley/gateway/doctor"
 	"parley/gateway/listeners"
 	"parley/gateway/settings"
@@ -76,6 +77,9 @@ func (g *Gateway) trySandbox(ctx context.Context) (doctor.Sandbox, error) {
 	}
 	runs, why := s.Limits()
 	found := doctor.Sandbox{LimitsOfRuns: runs, LimitsReason: why, Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons()}
+	if !s.Confines() {
+		found.Unconfined = admin.ReachingTools(chosenHosts(g.cfg))
+	}
 	if err := s.Close(); err != nil {
 		return found, fmt.Errorf("close the sandbox: %w", err)
 	}

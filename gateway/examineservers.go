@@ -64,7 +64,7 @@ func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func(
 			return mcp.Status{}, err
 		}
 		if r.box != nil && r.box.Usable() { // else nothing can be walled in
-			o.Runner = walls{r.box}
+			o.Runner = walls{Sandbox: r.box}
 		}
 		o.Folder = func(server string) string { return filepath.Join(r.folder, server) }
 	}

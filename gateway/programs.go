@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"parley/tools"
 	"parley/tools/commandline"
 	"parley/tools/mcp"
+	"parley/tools/outlet"
+	"parley/tools/programs"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
 )
@@ -31,13 +34,33 @@ func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the sandbox: %w", err)
 	}
-	if logSandbox(g.o.Logger, s, names); !s.Usable() || len(networked(g.cfg)) == 0 {
+	if logSandbox(g.o.Logger, s, names); !s.Usable() {
 		return s, nil
 	}
-	if err := s.TryNetwork(ctx); err != nil {
-		return s, fmt.Errorf("open the sandbox: %w", err)
+	return s, g.tryNetworks(ctx, s)
+}
+
+// tryNetworks tries the walls around what has a network, if tools are to have one. Where a
+// program cannot be kept to chosen hosts, its tool answers that.
+func (g *Gateway) tryNetworks(ctx context.Context, s *sandbox.Sandbox) error {
+	if len(networked(g.cfg)) > 0 {
+		if err := s.TryNetwork(ctx); err != nil {
+			return fmt.Errorf("open the sandbox: %w", err)
+		}
 	}
-	return s, nil
+	reaches := chosenHosts(g.cfg)
+	if len(reaches) == 0 {
+		return nil
+	}
+	err := s.TryOutlet(ctx)
+	if errors.Is(err, sandbox.ErrNoOutlet) {
+		g.o.Logger.Error("tools with a list of hosts do not run", "tools", admin.ReachingTools(reaches), "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the sandbox: %w", err)
+	}
+	return nil
 }
 
 // logSandbox says which walls there are around the programs of the tools.
@@ -72,7 +95,7 @@ func (g *Gateway) sandboxStatus() *admin.Sandbox {
 	return &admin.Sandbox{
 		LimitsOfRuns: runs, LimitsReason: why,
 		Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(),
-		Tools: cfg.ProgramTools(), Network: networked(cfg),
+		Tools: cfg.ProgramTools(), Network: networked(cfg), Hosts: chosenHosts(cfg), Confines: s.Confines(),
 	}
 }
 
@@ -80,11 +103,30 @@ func (g *Gateway) sandboxStatus() *admin.Sandbox {
 func networked(c settings.Config) []string {
 	names := commandline.Networked(c.Tools.Commands)
 	for _, s := range mcp.Programs(c.MCP.Servers) {
-		if s.Network {
+		if s.Network.Whole {
 			names = append(names, mcp.Names([]mcp.Server{s})...)
 		}
 	}
 	return names
+}
+
+// chosenHosts returns the tools whose programs reach the hosts of a list, with these.
+func chosenHosts(c settings.Config) (all []admin.Reach) {
+	add := func(n programs.Network, names ...string) {
+		if len(n.Hosts) > 0 {
+			all = append(all, admin.Reach{Tools: names, Hosts: n.Hosts})
+		}
+	}
+	if c.Bash.Enabled {
+		add(c.Bash.Network, shell.Name)
+	}
+	for _, s := range c.Tools.Commands {
+		add(s.Network, s.Name)
+	}
+	for _, s := range mcp.Programs(c.MCP.Servers) {
+		add(s.Network, mcp.Names([]mcp.Server{s})...)
+	}
+	return all
 }
 
 // lacksSandbox reports whether e has tools that run programs, and the gateway was started
@@ -98,7 +140,7 @@ func (e *edition) giveRunner(s *sandbox.Sandbox) {
 	if s == nil || !s.Usable() {
 		return
 	}
-	e.runner, e.runsIn = walls{s}, "a sandbox of level "+string(s.Level())
+	e.runner, e.runsIn = walls{s, e.log}, "a sandbox of level "+string(s.Level())
 	if s.Level() == sandbox.LevelD {
 		e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
 	}
@@ -134,13 +176,40 @@ func (e *edition) warnNetwork() {
 	if names := networked(e.cfg); len(names) > 0 {
 		e.log.Warn("tools connect to whatever this machine reaches, its own services too", "tools", names)
 	}
+	for _, r := range chosenHosts(e.cfg) {
+		e.log.Info("tools connect to hosts of a list", "tools", r.Tools, "hosts", r.Hosts)
+	}
 }
 
 // walls runs the programs of tools in a sandbox.
-type walls struct{ *sandbox.Sandbox }
+type walls struct {
+	*sandbox.Sandbox
 
+	log *slog.Logger // nil: silence
+}
+
+// Run implements [programs.Runner]. What a program is to reach by hosts of a list, it reaches by
+// an outlet of its own. Which it was refused stands behind what it wrote to standard error.
 func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
-	r, err := w.Sandbox.Run(ctx, sandbox.Command(c))
+	cmd := sandbox.Command{
+		Args: c.Args, Dir: c.Dir, Workspace: c.Workspace, ReadOnly: c.ReadOnly, Env: c.Env,
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Timeout: c.Timeout, Network: c.Network.Whole,
+	}
+	if len(c.Network.Hosts) == 0 || c.Network.Whole {
+		r, err := w.Sandbox.Run(ctx, cmd)
+		return shell.Result(r), err //nolint:wrapcheck // it says what did not run
+	}
+	way, err := outlet.New(outlet.Options{Hosts: c.Network.Hosts, Private: c.AllowPrivate, Log: w.log})
+	if err != nil {
+		return shell.Result{}, err //nolint:wrapcheck // it names the host
+	}
+	cmd.Outlet = way.Serve
+	r, err := w.Sandbox.Run(ctx, cmd)
+	if text := way.Report(); text != "" && c.Stderr != nil {
+		if _, writeErr := io.WriteString(c.Stderr, text); err == nil && writeErr != nil {
+			err = fmt.Errorf("say which hosts were refused: %w", writeErr)
+		}
+	}
 	return shell.Result(r), err //nolint:wrapcheck // it says what did not run
 }
 

@@ -24,6 +24,7 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 	}
 	if b := setup.Bash; b != nil {
 		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, &b.Policy, b.Where
+		e.cfg.Bash.Network = b.Network
 	}
 	e.cfg.Web = webAgain(setup.Web)
 	e.cfg.Cron.People.Enabled = setup.Schedules

@@ -14,6 +14,7 @@ import (
 
 	"parley/gateway/admin"
 	"parley/tools/mcp"
+	"parley/tools/programs"
 )
 
 func mcpCommand(p program) *cobra.Command {
@@ -89,8 +90,8 @@ func serverState(page admin.ServerPage, s mcp.Status) string {
 	if s.Protocol != "" {
 		text += ", MCP " + sanitize(s.Protocol)
 	}
-	if s.Network {
-		text += ", with this machine's network"
+	if n := (programs.Network{Whole: s.Network, Hosts: s.Hosts}); !n.IsZero() {
+		text += ", " + sanitize(n.String())
 	}
 	if s.Login != nil {
 		text += ", logged in at " + sanitize(s.Login.Issuer)
@@ -304,8 +305,8 @@ func printServers(w io.Writer, servers []mcp.Server) error {
 			names = append(names, fmt.Sprintf("%s (%s)", mcp.ToolName(s.Name, t.Name), category))
 		}
 		network := ""
-		if s.Network {
-			network = ", with this machine's network"
+		if !s.Network.IsZero() {
+			network = ", " + sanitize(s.Network.String())
 		}
 		if s.OAuth.ByItself() {
 			network = ", logs in as " + sanitize(s.OAuth.ClientID) + " at " + sanitize(s.OAuth.Issuer)

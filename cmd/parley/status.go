@@ -222,5 +222,14 @@ func sandboxState(b admin.Sandbox) string {
 	case len(b.Network) > 0:
 		state += ", with this machine's network for " + sanitize(strings.Join(b.Network, ", "))
 	}
-	return state + why
+	text := state + why
+	for _, r := range b.Hosts {
+		tools, hosts := sanitize(strings.Join(r.Tools, ", ")), sanitize(strings.Join(r.Hosts, ", "))
+		if b.Confines {
+			text += "; " + tools + ": the network of " + hosts + " alone"
+		} else {
+			text += "; " + tools + ": not run, because programs cannot be kept to a list of hosts here"
+		}
+	}
+	return text
 }

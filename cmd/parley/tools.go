@@ -77,8 +77,11 @@ func printTools(w io.Writer, specs []commandline.Spec) error {
 	t := newTable("NAME", "CATEGORY", "PROGRAM", "SHA-256", "NETWORK", "PARAMETERS")
 	for _, s := range specs {
 		network, program, sum := "no", s.Cmd, "-"
-		if s.Network {
+		switch {
+		case s.Network.Whole:
 			network = "yes"
+		case len(s.Network.Hosts) > 0:
+			network = sanitize(strings.Join(s.Network.Hosts, " "))
 		}
 		if s.Program.Path != "" { // else this process runs no turns
 			whole, err := s.Program.Sum()

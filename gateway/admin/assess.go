@@ -47,6 +47,9 @@ func (st *Status) assess() {
 	if b := st.Sandbox; b != nil && !b.Usable {
 		not("programs cannot be walled in on this machine, so no agent has the tools that run some (%s): %s", strings.Join(b.Tools, ", "), strings.Join(b.Reasons, "; "))
 	}
+	if b := st.Sandbox; b != nil && b.Usable && !b.Confines && len(b.Hosts) > 0 {
+		not("programs cannot be kept to a list of hosts at level %s, so these tools do not run: %s", b.Level, strings.Join(ReachingTools(b.Hosts), ", "))
+	}
 	st.assessServers(not)
 	st.assessBacklog(not)
 	st.assessRoom(not)

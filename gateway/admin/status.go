@@ -85,9 +85,27 @@ type Sandbox struct {
 	Reasons []string `json:"reasons,omitempty"` // why the level is not A, and why parley does not build all
 	Tools   []string `json:"tools,omitempty"`   // that run programs
 	Network []string `json:"network,omitempty"` // those of them that have the machine's network
+	Hosts   []Reach  `json:"hosts,omitempty"`   // those of them that reach the hosts of a list
+	// Confines means that programs can be kept to a list of hosts; those of Hosts do not run
+	// otherwise.
+	Confines bool `json:"confines_hosts,omitempty"`
 
 	LimitsOfRuns bool   `json:"limits_of_runs"`          // memory and processes are bounded for each run as a whole
 	LimitsReason string `json:"limits_reason,omitempty"` // why they are bounded for each process instead
+}
+
+// Reach is tools and the hosts that their program reaches.
+type Reach struct {
+	Tools []string `json:"tools"`
+	Hosts []string `json:"hosts"`
+}
+
+// ReachingTools returns the tools of a list.
+func ReachingTools(all []Reach) (names []string) {
+	for _, r := range all {
+		names = append(names, r.Tools...)
+	}
+	return names
 }
 
 // Check is one thing that readiness depends on.

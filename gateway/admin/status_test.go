@@ -57,6 +57,9 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"programs cannot be walled in on this machine, so no agent has the tools that run some (bash, get): no L; no n": func(s *Status) {
 			s.Sandbox = &Sandbox{Level: "D", Reasons: []string{"no L", "no n"}, Tools: []string{"bash", "get"}}
 		},
+		"programs cannot be kept to a list of hosts at level B, so these tools do not run: bash, get": func(s *Status) {
+			s.Sandbox = &Sandbox{Level: "B", Usable: true, Hosts: []Reach{{Tools: []string{"bash"}}, {Tools: []string{"get"}}}}
+		},
 		"the MCP server m is not there for 1m0s, and is tried again: its program ended (and 1 more line)": func(s *Status) {
 			s.MCP = []mcp.Status{{Name: "m", State: mcp.Down, Since: now.Add(-time.Minute), Problem: "its program ended\nx"}}
 		},

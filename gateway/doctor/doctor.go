@@ -70,10 +70,11 @@ type Running struct {
 
 // Sandbox is which walls there are around programs.
 type Sandbox struct {
-	Level   string // A to D
-	Backend string // who builds them: parley or bubblewrap; empty at D
-	Usable  bool
-	Reasons []string
+	Level      string // A to D
+	Backend    string // who builds them: parley or bubblewrap; empty at D
+	Usable     bool
+	Reasons    []string
+	Unconfined []string // tools that have a list of hosts, to which programs cannot be kept
 
 	LimitsOfRuns bool   // memory and processes are bounded for each run as a whole
 	LimitsReason string // why they are bounded for each process instead
@@ -266,22 +267,31 @@ func (o Options) examineSandbox(ctx context.Context, running *Running) []finding
 			return []findings.Finding{sandboxNone.At("sandbox", "%v", err)}
 		}
 	}
+	found := []findings.Finding{s.find(where)}
+	if s.Usable && len(s.Unconfined) > 0 {
+		found = append(found, sandboxHosts.At("sandbox", "level %s, as %s sees it: %s", s.Level, where, strings.Join(s.Unconfined, ", ")))
+	}
+	return found
+}
+
+// find says which walls there are, as somebody sees them.
+func (s Sandbox) find(where string) findings.Finding {
 	why := strings.Join(s.Reasons, "; ")
 	if s.Usable {
 		where += ", with limits for " + s.limited()
 	}
 	switch {
 	case !s.Usable:
-		return []findings.Finding{sandboxNone.At("sandbox", "as %s sees it: %s", where, why)}
+		return sandboxNone.At("sandbox", "as %s sees it: %s", where, why)
 	case s.Level == "D":
-		return []findings.Finding{sandboxHost.At("sandbox", "level D, as %s sees it", where)}
+		return sandboxHost.At("sandbox", "level D, as %s sees it", where)
 	case s.Level != "A":
-		return []findings.Finding{sandboxWeaker.At("sandbox", "level %s%s, as %s sees it: %s", s.Level, s.by(), where, why)}
+		return sandboxWeaker.At("sandbox", "level %s%s, as %s sees it: %s", s.Level, s.by(), where, why)
 	}
 	if why != "" {
 		why = ": " + why
 	}
-	return []findings.Finding{sandboxFull.At("sandbox", "level A%s, as %s sees it%s", s.by(), where, why)}
+	return sandboxFull.At("sandbox", "level A%s, as %s sees it%s", s.by(), where, why)
 }
 
 // limited says what limits hold for.

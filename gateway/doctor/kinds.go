@@ -43,6 +43,8 @@ var (
 		"docs/operating.md says what each level lacks and which settings of the kernel, the service manager or the container take walls away.")
 	sandboxNone = problem("sandbox.none", "This machine cannot wall programs in, so agents do not have the tools that run some.",
 		"Allow user namespaces or Landlock for parley, or take those tools out of the configuration.")
+	sandboxHosts = problem("sandbox.hosts", "Programs cannot be kept to a list of hosts here, so the tools with such a list do not run.",
+		"Allow user namespaces for parley, or take the list (network) out of these tools; network: true gives them all of this machine's network.")
 	sandboxHost = warning("sandbox.host", "Programs that agents start have no walls at all, because sandbox.mode says so.",
 		"Remove sandbox.mode: unsafe-host, unless the whole machine is the wall.")
 
@@ -102,7 +104,7 @@ var (
 	mcpSkipped  = fine("mcp.skipped", "The MCP server was not looked at, because --no-mcp says so.")
 	mcpStarting = warning("mcp.starting", "The gateway that runs is connecting to the MCP server, or is ending.", "Look again in half a minute.")
 	mcpProgram  = problem("mcp.program", "The program of the MCP server does not start, ends, or does not say what tools it has. Agents have those of its tools that you have consented to, and every call of them fails.",
-		"The detail has what it wrote at last. In the sandbox it sees the system's programs, what read_only names, the variables of env and no home; the network only with network: true. Without a sandbox it is not started.")
+		"The detail has what it wrote at last. In the sandbox it sees the system's programs, what read_only names, the variables of env and no home; of the network what network says. Without a sandbox it is not started.")
 	mcpUnreachable = problem("mcp.unreachable", "What stands at the URL of the MCP server does not answer, or does not speak MCP over streamable HTTP. Every call of its tools fails.",
 		"Look whether it runs, at url with its path, and at allow_private for a server in a network of your own. No proxy is used and no redirect is followed.")
 	mcpRefused = problem("mcp.refused", "The MCP server answers and refuses parley: it does not take the token of headers.authorization, or permits nothing with it.",
@@ -144,7 +146,7 @@ func Kinds() []findings.Kind {
 		configWarning,
 		clockRight, clockOffset,
 		exposureLocal, exposureMetrics, exposureNATS, exposureRedis,
-		sandboxFull, sandboxWeaker, sandboxNone, sandboxHost,
+		sandboxFull, sandboxWeaker, sandboxNone, sandboxHosts, sandboxHost,
 		logEmbedded, logServers, logNew, logGone, logUnusable, logFewer, logBehind, logOld,
 		storeSQLite,
 		redisServer, redisGone, redisUnfit, redisAOF, redisFsync, redisMute, redisEviction, redisMemory,

@@ -40,6 +40,7 @@ import (
 	"parley/tools"
 	"parley/tools/commandline"
 	"parley/tools/mcp"
+	"parley/tools/programs"
 	"parley/tools/shell/policy"
 	"parley/tools/skills"
 	"parley/transcript"
@@ -129,6 +130,8 @@ type Bash struct {
 	Policy policy.Config `json:"policy"`
 	Inside string        `json:"inside,omitempty"` // what the workspace was called for scripts; "": by its own path
 	Where  string        `json:"where,omitempty"`  // what ran them, as people were told
+	// Network is where they could connect to.
+	Network programs.Network `json:"network,omitzero"`
 }
 
 // Commands is the operator's command-line tools, without their environment.

@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"parley/problems"
+	"parley/tools/programs"
+	"parley/tools/sandbox"
 	shellpolicy "parley/tools/shell/policy"
+	"parley/tools/web/guard"
 )
 
 // bashName is that of the tool bash, which is shell.Name.
@@ -29,6 +32,10 @@ type BashConfig struct {
 	// Environment are variables of scripts, by their names. Whatever a script prints the model
 	// reads, so no secret belongs here. They hold for a turn from its beginning. (AF01)
 	Environment map[string]string `yaml:"environment"`
+	// Network is the hosts that scripts may connect to.
+	Network programs.Network `yaml:"network"`
+	// AllowPrivate are networks in which hosts of Network may be although they are not public.
+	AllowPrivate []guard.Network `yaml:"allow_private"`
 }
 
 // Variables returns Environment as NAME=value, sorted.
@@ -62,5 +69,19 @@ func (c Config) validateBash(ps *problems.List) {
 			ps.Add(at, "the value holds a zero byte, which no environment can")
 		}
 	}
+	if c.Bash.Network.Whole {
+		ps.Add("bash.network", `it would be this machine's, its own services too, for whatever a model writes: list the hosts that scripts need, or ["*"] for all of the public internet`)
+	}
+	c.Bash.Network.Check(ps, "bash", c.Bash.AllowPrivate)
+	if c.Bash.Enabled {
+		c.validateNetwork(ps, "bash", c.Bash.Network)
+	}
 	ps.Check("sandbox", c.Sandbox.Validate())
+}
+
+// validateNetwork reports hosts that nothing would keep a program to.
+func (c Config) validateNetwork(ps *problems.List, at string, n programs.Network) {
+	if len(n.Hosts) > 0 && c.Sandbox.Mode == sandbox.ModeUnsafeHost {
+		ps.Add(at+".network", "a list of hosts is kept to in a sandbox only, and sandbox.mode is %s: the program would not run", sandbox.ModeUnsafeHost)
+	}
 }

@@ -38,6 +38,7 @@ func (c Config) validateServers(ps *problems.List) {
 		at := fmt.Sprintf("%s[%d]", serversPath, i)
 		c.validateProgram(ps, at+".command[0]", s.Program.Path, s.Program.Real)
 		c.validateReadOnly(ps, at, s.ReadOnly)
+		c.validateNetwork(ps, at, s.Network)
 	}
 }
 

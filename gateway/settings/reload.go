@@ -90,7 +90,7 @@ type merge struct{ change *Change }
 func (m merge) value(path string, was, next, out reflect.Value) {
 	switch {
 	case was.Type() == reflect.TypeFor[Secret]() && revealed(was) == revealed(next):
-	case was.Type() != reflect.TypeFor[Secret]() && was.Kind() == reflect.Struct:
+	case was.Type() != reflect.TypeFor[Secret]() && was.Kind() == reflect.Struct && hasKeys(was.Type()):
 		for _, f := range reflect.VisibleFields(was.Type()) {
 			if key := f.Tag.Get("yaml"); key != "" {
 				m.value(below(path, key), was.FieldByIndex(f.Index), next.FieldByIndex(f.Index), out.FieldByIndex(f.Index))
@@ -105,6 +105,14 @@ func (m merge) value(path string, was, next, out reflect.Value) {
 		m.change.NeedRestart = append(m.change.NeedRestart, path)
 		out.Set(was)
 	}
+}
+
+// hasKeys reports whether a struct is written as keys, each of which is a value by itself.
+func hasKeys(t reflect.Type) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		key := f.Tag.Get("yaml")
+		return key != "" && key[0] != ','
+	})
 }
 
 func revealed(v reflect.Value) string {

@@ -66,6 +66,7 @@ func TestConfigInto(t *testing.T) {
 	}
 	ch := base(nil).Into(base(func(c *settings.Config) {
 		c.StateDir, c.Log.Level = "/elsewhere", "debug"
+		c.Bash.Network.Hosts = []string{"a.example.org"}
 		c.Channels.Telegram["a"] = settings.TelegramConfig{Token: settings.NewSecret("three"), Common: settings.Common{Access: policy.Access{People: []string{"1"}}}}
 		c.Channels.Telegram["c"] = settings.TelegramConfig{Token: settings.NewSecret("four")}
 		delete(c.Channels.Telegram, "b")
@@ -73,7 +74,7 @@ func TestConfigInto(t *testing.T) {
 		delete(c.Agents, "old")
 		c.Agents["new"] = settings.AgentConfig{Model: "anthropic/m"}
 	}))
-	if want := []string{"agents.new", "agents.old", "channels.telegram.a.access.people", "log.level", "providers.anthropic.api_key"}; !slices.Equal(ch.Changed, want) {
+	if want := []string{"agents.new", "agents.old", "bash.network", "channels.telegram.a.access.people", "log.level", "providers.anthropic.api_key"}; !slices.Equal(ch.Changed, want) {
 		t.Errorf("changed %q, want %q", ch.Changed, want)
 	}
 	if want := []string{"admin.socket", "channels.telegram.a.token", "channels.telegram.b", "channels.telegram.c", "state_dir"}; !slices.Equal(ch.NeedRestart, want) {
@@ -86,6 +87,8 @@ func TestConfigInto(t *testing.T) {
 		t.Errorf("%+v", ch.Config)
 	case tg["a"].Token.Reveal() != "one" || !slices.Equal(tg["a"].Access.People, []string{"1"}) || tg["b"].Token.Reveal() != "two" || hasNew:
 		t.Errorf("accounts %+v", tg)
+	case len(ch.Config.Bash.Network.Hosts) != 1:
+		t.Errorf("bash %+v", ch.Config.Bash)
 	case len(ch.Config.Agents) != 2 || ch.Config.Agents["new"].Model == "":
 		t.Errorf("agents %+v", ch.Config.Agents)
 	}

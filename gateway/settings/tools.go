@@ -90,6 +90,7 @@ func (c Config) validateTools(ps *problems.List) {
 		at := fmt.Sprintf("%s[%d]", CommandsPath, i)
 		c.validateProgram(ps, at+".cmd", s.Program.Path, s.Program.Real)
 		c.validateReadOnly(ps, at, s.ReadOnly)
+		c.validateNetwork(ps, at, s.Network)
 	}
 }
 

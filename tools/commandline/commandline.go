@@ -23,6 +23,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/programs"
+	"parley/tools/web/guard"
 )
 
 // Spec is one tool as its operator describes it.
@@ -43,8 +44,10 @@ type Spec struct {
 	// ReadOnly are absolute paths of files and folders that the program may read, besides the
 	// system's own.
 	ReadOnly []string `yaml:"read_only" json:"-"`
-	// Network lets the program connect to whatever the machine reaches.
-	Network bool `yaml:"network" json:"network,omitempty"`
+	// Network is where the program may connect to.
+	Network programs.Network `yaml:"network" json:"network,omitzero"`
+	// AllowPrivate are networks in which hosts of Network may be although they are not public.
+	AllowPrivate []guard.Network `yaml:"allow_private" json:"-"`
 	// Timeout is how long a call may take; 0: as long as other tools of the agent.
 	Timeout time.Duration `yaml:"timeout" json:"-"`
 	// Price is what one call costs, in dollars; empty: nothing.
@@ -120,7 +123,7 @@ func Names(specs []Spec) []string {
 // Networked returns the names of the tools that have the machine's network.
 func Networked(specs []Spec) (names []string) {
 	for _, s := range specs {
-		if s.Network {
+		if s.Network.Whole {
 			names = append(names, s.Name)
 		}
 	}

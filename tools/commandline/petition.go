@@ -17,10 +17,7 @@ func (t *Tool) Petition(c tools.Call) (tools.Petition, error) {
 	if err != nil {
 		return tools.Petition{}, tools.Errorf(tools.Permanent, "invalid arguments: %w", err)
 	}
-	where := t.o.Where
-	if t.spec.Network {
-		where = strings.TrimPrefix(where+", with this machine's network", ", ")
-	}
+	where := t.spec.Network.Around(t.o.Where)
 	binding := []string{where, t.sum}
 	for _, v := range t.spec.Env {
 		binding = append(binding, v.Name)

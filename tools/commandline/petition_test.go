@@ -18,7 +18,7 @@ func TestPetition(t *testing.T) {
 	t.Parallel()
 	p := write(t, "echo 1")
 	spec := commandline.Spec{
-		Name: "apply", Description: "d", Category: tools.Admin, Cmd: "x", Program: p, Network: true,
+		Name: "apply", Description: "d", Category: tools.Admin, Cmd: "x", Program: p, Network: programs.Network{Whole: true},
 		Args: []string{"-f", "{{file}}", "{{note}}"}, Parameters: []commandline.Parameter{{Name: "file", Type: "string"}, {Name: "note", Type: "string"}},
 		Env: []programs.Variable{{Name: "TOKEN", Value: "canary-value", Secrets: []string{"canary-value"}}},
 	}
@@ -48,12 +48,18 @@ func TestPetition(t *testing.T) {
 	}
 	other := spec
 	other.Program = write(t, "echo 2")
-	walled := spec
-	walled.Network = false
-	for name, got := range map[string]tools.Petition{"another file": ask(spec, "kind: Secret"), "another program": ask(other, "kind: Pod"), "no network": ask(walled, "kind: Pod")} {
+	walled, chosen, more := spec, spec, spec
+	walled.Network = programs.Network{}
+	chosen.Network = programs.Network{Hosts: []string{"api.example.org"}}
+	more.Network = programs.Network{Hosts: []string{"api.example.org", "*.example.net:443"}}
+	for name, got := range map[string]tools.Petition{"another file": ask(spec, "kind: Secret"), "another program": ask(other, "kind: Pod"), "no network": ask(walled, "kind: Pod"), "chosen hosts": ask(chosen, "kind: Pod")} {
 		if slices.Equal(got.Binding, first.Binding) {
 			t.Errorf("%s: the permission would hold for it", name)
 		}
+	}
+	few, many := ask(chosen, "kind: Pod"), ask(more, "kind: Pod")
+	if slices.Equal(few.Binding, many.Binding) || many.Where != "a sandbox of level A, with the network of these hosts alone: api.example.org, *.example.net:443" {
+		t.Errorf("a permission for one host holds for two, or nobody reads them: %q, %q", few, many)
 	}
 	tool := mustNew(t, spec, commandline.Options{Runner: &fakeRunner{}})
 	if _, err := tool.(tools.Petitioner).Petition(tools.Call{Arguments: []byte(`{"file":"-f"}`), Workspace: ws}); err == nil {

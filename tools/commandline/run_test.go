@@ -19,7 +19,10 @@ import (
 type walled struct{ *sandbox.Sandbox }
 
 func (w walled) Run(ctx context.Context, c programs.Command) (programs.Result, error) {
-	r, err := w.Sandbox.Run(ctx, sandbox.Command(c))
+	r, err := w.Sandbox.Run(ctx, sandbox.Command{
+		Args: c.Args, Dir: c.Dir, Workspace: c.Workspace, ReadOnly: c.ReadOnly, Env: c.Env,
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Timeout: c.Timeout, Network: c.Network.Whole,
+	})
 	return programs.Result(r), err
 }
 

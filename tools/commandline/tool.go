@@ -148,7 +148,7 @@ func (t *Tool) Command(c tools.Call) (programs.Command, error) {
 	}
 	cmd := programs.Command{
 		Args: append([]string{t.spec.Program.Path}, args...), Dir: c.Dir, Workspace: c.Workspace,
-		ReadOnly: slices.Concat(t.spec.Program.Paths(), t.spec.ReadOnly), Network: t.spec.Network,
+		ReadOnly: slices.Concat(t.spec.Program.Paths(), t.spec.ReadOnly), Network: t.spec.Network, AllowPrivate: t.spec.AllowPrivate,
 		Stdin: strings.NewReader(""),
 	}
 	// Not the conversation's own environment: what steers the loader or the program would

@@ -77,6 +77,7 @@ func (s Spec) validate(ps *problems.List, at string) {
 
 // validateSurroundings reports the mistakes in what the program finds around itself.
 func (s Spec) validateSurroundings(ps *problems.List, at string) {
+	s.Network.Check(ps, at, s.AllowPrivate)
 	for _, v := range s.Env {
 		ps.Check(at+".env."+v.Name, v.Check())
 	}

@@ -36,8 +36,8 @@ type Server struct {
 	// ReadOnly are absolute paths of files and folders that the program may read, besides the
 	// system's own.
 	ReadOnly []string `yaml:"read_only"`
-	// Network lets the program connect to whatever the machine reaches.
-	Network bool `yaml:"network"`
+	// Network is where the program may connect to.
+	Network programs.Network `yaml:"network"`
 
 	// URL is where a server speaks MCP over streamable HTTP.
 	URL string `yaml:"url"`
@@ -45,8 +45,8 @@ type Server struct {
 	Headers []programs.Variable `yaml:"headers"`
 	// OAuth is how parley logs in at the server, if that asks for it.
 	OAuth oauth.Config `yaml:"oauth"`
-	// AllowPrivate are networks in which URL and its authorization server may be, although they are
-	// not public.
+	// AllowPrivate are networks in which URL and its authorization server, or hosts of Network, may
+	// be, although they are not public.
 	AllowPrivate []guard.Network `yaml:"allow_private"`
 
 	// Timeout is how long a call may take; 0: as long as other tools of the agent.

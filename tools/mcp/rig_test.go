@@ -190,7 +190,10 @@ func program(t *testing.T, all ...mcp.ToolConfig) mcp.Server {
 type walls struct{ *sandbox.Sandbox }
 
 func (w walls) Run(ctx context.Context, c programs.Command) (programs.Result, error) {
-	r, err := w.Sandbox.Run(ctx, sandbox.Command(c))
+	r, err := w.Sandbox.Run(ctx, sandbox.Command{
+		Args: c.Args, Dir: c.Dir, Workspace: c.Workspace, ReadOnly: c.ReadOnly, Env: c.Env,
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Timeout: c.Timeout, Network: c.Network.Whole,
+	})
 	return programs.Result(r), err
 }
 

@@ -85,6 +85,7 @@ type Status struct {
 	Protocol string    `json:"protocol,omitempty"`
 	Version  string    `json:"version,omitempty"` // as the server calls itself
 	Network  bool      `json:"network,omitempty"` // its program has the machine's
+	Hosts    []string  `json:"hosts,omitempty"`   // all that its program reaches, if that has another network
 	// Login is how parley is logged in at it; nil: it is not.
 	Login *oauth.Status `json:"login,omitempty"`
 	Tools []ToolStatus  `json:"tools"`
@@ -160,7 +161,7 @@ func (s *server) status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Name: s.c.Name, Where: s.c.Where(), State: s.state, Since: s.since.UTC(), Problem: s.problem, Cause: s.cause,
-		Protocol: s.protocol, Version: s.version, Network: s.c.Network, Login: login, Tools: []ToolStatus{},
+		Protocol: s.protocol, Version: s.version, Network: s.c.Network.Whole, Hosts: s.c.Network.Hosts, Login: login, Tools: []ToolStatus{},
 	}
 	about := func(t ToolStatus) ToolStatus {
 		d, ok := s.listed[t.Tool]

@@ -76,7 +76,7 @@ func (s *server) startProcess(ctx context.Context) (*process, error) {
 		defer close(p.done)
 		p.result, p.err = s.o.Runner.Run(running, programs.Command{
 			Args: append([]string{s.c.Program.Path}, s.c.Command[1:]...), Workspace: folder, Env: environment(s.c.Env),
-			ReadOnly: append(s.c.Program.Paths(), s.c.ReadOnly...), Network: s.c.Network,
+			ReadOnly: append(s.c.Program.Paths(), s.c.ReadOnly...), Network: s.c.Network, AllowPrivate: s.c.AllowPrivate,
 			Stdin: p.stdin, Stdout: in, Stderr: p.errors,
 		})
 		_ = in.Close() // it never fails

@@ -80,9 +80,7 @@ func (s Server) validateCommand(ps *problems.List, at string) {
 	if !s.OAuth.IsZero() {
 		ps.Add(at+".oauth", "is for a url, and this server is a program; its env holds what it needs")
 	}
-	if len(s.AllowPrivate) > 0 {
-		ps.Add(at+".allow_private", "is for a url, and this server is a program; network: true lets it use the network")
-	}
+	s.Network.Check(ps, at, s.AllowPrivate)
 	for _, v := range s.Env {
 		ps.Check(at+".env."+v.Name, v.Check())
 	}
@@ -93,7 +91,7 @@ func (s Server) validateCommand(ps *problems.List, at string) {
 
 // validateURL reports the mistakes of a server that is asked over HTTP.
 func (s Server) validateURL(ps *problems.List, at string) {
-	for key, given := range map[string]bool{"env": len(s.Env) > 0, "read_only": len(s.ReadOnly) > 0, "network": s.Network} {
+	for key, given := range map[string]bool{"env": len(s.Env) > 0, "read_only": len(s.ReadOnly) > 0, "network": !s.Network.IsZero()} {
 		if given {
 			ps.Add(at+"."+key, "is for a command, and this server is a url")
 		}

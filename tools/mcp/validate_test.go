@@ -39,7 +39,13 @@ func TestValidate(t *testing.T) {
 		"the whole machine":    {good, func(s *mcp.Server) { s.ReadOnly = []string{"/"} }, "servers[0].read_only[0]: / is the whole machine"},
 		"headers of a program": {good, func(s *mcp.Server) { s.Headers = []programs.Variable{{Name: "a"}} }, "servers[0].headers: are for a url"},
 		"a variable":           {good, func(s *mcp.Server) { s.Env = []programs.Variable{{Name: "A-B"}} }, "servers[0].env.A-B: a variable's name is"},
-		"network of a URL":     {remote, func(s *mcp.Server) { s.Network = true }, "servers[0].network: is for a command"},
+		"network of a URL":     {remote, func(s *mcp.Server) { s.Network = programs.Network{Whole: true} }, "servers[0].network: is for a command"},
+		"hosts of a URL":       {remote, func(s *mcp.Server) { s.Network = programs.Network{Hosts: []string{"a.example.org"}} }, "servers[0].network: is for a command"},
+		"hosts": {good, func(s *mcp.Server) {
+			s.Network, s.AllowPrivate = programs.Network{Hosts: []string{"a.example.org:8443"}}, []guard.Network{{CIDR: "192.168.7.5/32", Ports: []int{8443}}}
+		}, ""},
+		"no host":              {good, func(s *mcp.Server) { s.Network.Hosts = []string{"https://a.example.org"} }, `servers[0].network[0]: "https://a.example.org" is neither a host`},
+		"private for no hosts": {good, func(s *mcp.Server) { s.AllowPrivate = []guard.Network{{CIDR: "192.168.7.5/32"}} }, "servers[0].allow_private: is for hosts that network lists"},
 		"plain http":           {remote, func(s *mcp.Server) { s.URL = "http://mcp.example.org" }, "servers[0].url: http is for a server in a network of allow_private"},
 		"plain http inside": {remote, func(s *mcp.Server) {
 			s.URL, s.AllowPrivate = "http://192.168.7.5:8080/mcp", []guard.Network{{CIDR: "192.168.7.5/32", Ports: []int{8080}}}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"parley/tools/web/guard"
 )
 
 // Runner runs programs behind walls. It may be used concurrently.
@@ -32,7 +34,9 @@ type Command struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Timeout        time.Duration // 0: as long as the context lasts
-	Network        bool          // it may connect to whatever the machine reaches
+	Network        Network       // where it may connect to
+	// AllowPrivate are networks in which hosts of Network may be although they are not public.
+	AllowPrivate []guard.Network
 }
 
 // Where says to people, to stand behind "in", where a program runs: dir is the folder of the

@@ -42,11 +42,14 @@ func (c Command) environment() []string {
 	return append(env, "NODE_USE_ENV_PROXY=1")
 }
 
+// Confines reports whether a program can be kept to an outlet here.
+func (s *Sandbox) Confines() bool { return s.level == LevelA || s.level == LevelC }
+
 // TryOutlet reports whether a program can be kept to an outlet, and has one try to get out of
 // the walls that stand around it, as TryNetwork does for the machine's network. Returns
 // ErrNoOutlet if this machine cannot build such walls, ErrEscaped if a program got out.
 func (s *Sandbox) TryOutlet(ctx context.Context) error {
-	if s.level != LevelA && s.level != LevelC {
+	if !s.Confines() {
 		return fmt.Errorf("%w: it takes namespaces, and the sandbox is of level %s (%s)", ErrNoOutlet, s.level, strings.Join(s.reasons, "; "))
 	}
 	return s.outlet.once(func() error { return s.tryOutlet(ctx) })

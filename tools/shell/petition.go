@@ -15,6 +15,7 @@ func (b bash) Petition(c tools.Call) (tools.Petition, error) {
 	if !ok {
 		return tools.Petition{}, tools.Errorf(tools.Permanent, "the arguments are not those of %s", Name)
 	}
+	where := b.o.Network.Around(b.o.Where)
 	bound, err := programs.DigestFiles(c.Workspace, c.Dir, b.o.Runner.Inside(c.Workspace), j.Text)
-	return tools.Petition{Text: j.Text, Where: programs.Where(c.Dir, b.o.Where), Binding: append([]string{b.o.Where}, bound...)}, err
+	return tools.Petition{Text: j.Text, Where: programs.Where(c.Dir, where), Binding: append([]string{where}, bound...)}, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/tools"
+	"parley/tools/programs"
 	"parley/tools/shell"
 )
 
@@ -39,6 +40,13 @@ func TestPetition(t *testing.T) {
 			t.Fatal(err)
 		}
 		return p
+	}
+	few, ok := mustNew(t, shell.Options{Runner: hostRunner{t}, Where: "walls", Network: programs.Network{Hosts: []string{"a.example.org"}}}).(tools.Petitioner)
+	if !ok {
+		t.Fatal("bash says nothing of what it is to be permitted")
+	}
+	if p, err := few.Petition(call); err != nil || p.Where != "walls, with the network of these hosts alone: a.example.org" || !slices.Contains(p.Binding, p.Where) {
+		t.Errorf("with hosts asked is %+v, %v", p, err)
 	}
 	asked := ask("walls")
 	if asked.Text != "sh ./build.sh && python3 'in/tool.py' <data.txt" || asked.Where != "walls" || len(asked.Binding) != 4 {

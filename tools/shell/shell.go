@@ -20,6 +20,7 @@ import (
 	"parley/tools"
 	"parley/tools/programs"
 	"parley/tools/shell/policy"
+	"parley/tools/web/guard"
 )
 
 // Name is the name of the tool.
@@ -45,6 +46,10 @@ type Options struct {
 	Output   int      // bytes of one result; 0: tools.DefaultOutput (F22)
 	Scratch  []string // further folders that scripts may change, as they see them, such as /tmp
 	ReadOnly []string // further folders that scripts may read
+	// Network is where scripts may connect to, and AllowPrivate are networks in which hosts of it
+	// may be although they are not public.
+	Network      programs.Network
+	AllowPrivate []guard.Network
 	// Clean takes secrets out of what scripts write; nil: they may write any.
 	Clean programs.Cleaner
 }
@@ -68,9 +73,20 @@ func New(o Options) (tools.Tool, error) {
 	}
 	b := bash{o: o}
 	decoded := func(input) tools.Category { return tools.Read } // Admin where they do not decode
-	typed, err := tools.New(Name, doc, decoded, b.run, announcement)
+	typed, err := tools.New(Name, o.describe(), decoded, b.run, announcement)
 	b.Tool = typed
 	return b, err
+}
+
+// describe returns what the model reads of the tool.
+func (o Options) describe() string {
+	switch {
+	case o.Network.Whole:
+		return doc + "\nPrograms have this machine's network.\n"
+	case len(o.Network.Hosts) > 0:
+		return doc + "\nPrograms reach these hosts by HTTP and HTTPS, through the proxy that their environment names,\nand nothing else: " + strings.Join(o.Network.Hosts, ", ") + "\n"
+	}
+	return doc
 }
 
 type input struct {
@@ -172,6 +188,7 @@ func (b bash) run(ctx context.Context, in input, c tools.Call) (tools.Result, er
 		ReadOnly:  slices.Clone(b.o.ReadOnly),
 		Env:       slices.Concat(tame, c.Env),
 		Stdin:     strings.NewReader(""),
+		Network:   b.o.Network, AllowPrivate: b.o.AllowPrivate,
 	})
 	if err != nil {
 		return tools.Result{Content: out.Report("")}, permanent(err)

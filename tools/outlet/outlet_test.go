@@ -145,7 +145,7 @@ func TestOutletLeadsToHostsOfItsList(t *testing.T) {
 func TestOutletRefuses(t *testing.T) {
 	t.Parallel()
 	var logged strings.Builder
-	change := func(b *bench, o *outlet.Options) {
+	change := func(_ *bench, o *outlet.Options) {
 		o.Hosts = append(o.Hosts, "inside.test", "cloud.test:80", "*.test:9", "10.0.0.1")
 		o.Log = slog.New(slog.NewTextHandler(&logged, nil))
 	}

@@ -15,8 +15,8 @@ import (
 func TestOwnGroup(t *testing.T) {
 	t.Parallel()
 	const (
-		mixed   = "30 29 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n31 29 0:27 / /sys/fs/cgroup/unified rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
-		systemd = "30 24 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+		mixed   = "30 29 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n31 29 0:27 / /sys/fs/cgroup/unified rw,relatime shared:4 - cgroup2 cgroup2 rw\n" //nolint:dupword // as the kernel writes it
+		systemd = "30 24 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"                                                    //nolint:dupword // as the kernel writes it
 		part    = "30 24 0:26 /machine/a /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
 	)
 	for name, c := range map[string]struct {

@@ -65,8 +65,9 @@ var errDestination = errors.New("neither a host such as example.org, nor *.examp
 
 // ReadDestination reads a Destination as an operator writes it: a host, and perhaps its port.
 func ReadDestination(text string) (d Destination, err error) {
-	host, port := text, ""
+	host := text
 	if strings.HasPrefix(text, "[") || strings.Count(text, ":") == 1 { // else it is an address of IPv6
+		var port string
 		if host, port, err = net.SplitHostPort(text); err != nil {
 			return d, errDestination
 		}

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,12 +25,11 @@ import (
 // controllers there, memory and processes are bounded for the run as a whole.
 type groups struct {
 	dir     string
-	missing []string     // controllers that the groups do not have
-	made    atomic.Int64 // numbers them
+	missing []string // controllers that the groups do not have
 }
 
 const (
-	// groupPrefix begins the name of a run's group; the process that makes it and a number
+	// groupPrefix begins the name of a run's group; the process that makes it and a random text
 	// follow.
 	groupPrefix = "parley-run-"
 	// gatewayGroup is where this process goes if nobody may be in a folder that is divided.
@@ -240,7 +239,7 @@ type group struct {
 // make makes a group of so many bytes, of memory and of files in memory, and so many processes
 // and threads.
 func (g *groups) make(memory int64, processes int) (*group, error) {
-	gr := &group{path: filepath.Join(g.dir, fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), g.made.Add(1)))}
+	gr := &group{path: filepath.Join(g.dir, fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), rand.Text()))}
 	if err := os.Mkdir(gr.path, 0o755); err != nil { //nolint:gosec // it has no secret
 		return nil, fmt.Errorf("make a control group: %w", err)
 	}

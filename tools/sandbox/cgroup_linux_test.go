@@ -222,3 +222,15 @@ func TestAGroupEndsItsProcesses(t *testing.T) {
 		}
 	})
 }
+
+// Sandboxes of one process share its tree: the gateway's, and the one that a check opens beside it.
+func TestGroupsOfSeveralSandboxes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 2 {
+		g := &groups{dir: dir, missing: controllers}
+		if _, err := g.make(minMemory, minProcesses); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -38,8 +38,10 @@ func addBubblewraps(t *testing.T, worlds map[string]world, base Level) {
 
 // takeUsersAway makes this process, which is root in a mount namespace of its own, an ordinary
 // user whom the kernel lets make no namespace, as anybody in another root folder. First on its
-// PATH is a bwrap with the rights of root, which makes them.
+// PATH is a bwrap with the rights of root, which makes them. The user is none of another world's:
+// without a namespace of users the limit of processes counts all that a user has.
 func takeUsersAway() error {
+	const alone = 65533
 	dir := filepath.Join(os.TempDir(), "root")
 	bin := filepath.Join(os.TempDir(), "bin")
 	err := errors.Join(
@@ -63,7 +65,7 @@ func takeUsersAway() error {
 		os.WriteFile(mine, text, 0o755), os.Chmod(mine, 0o755|os.ModeSetuid),
 		unix.Mount("/", dir, "", unix.MS_BIND|unix.MS_REC, ""),
 		unix.Chroot(dir), os.Chdir(os.TempDir()),
-		syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534),
+		os.Chown(os.TempDir(), alone, alone), syscall.Setgroups(nil), syscall.Setgid(alone), syscall.Setuid(alone),
 		os.Setenv("PATH", bin+":"+os.Getenv("PATH")),
 		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0),
 	)

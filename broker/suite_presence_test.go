@@ -13,8 +13,8 @@ import (
 // one that is stopped, is never reported as gone.
 func testPresence(t *testing.T, open opener) {
 	b := open(t)
-	// A server that has not heard yet who left another one sends a request there, where nobody
-	// answers: then it is asked again.
+	// A server of the cluster may not know yet that the subscriber at another server has left: it
+	// sends the request there, and no answer comes. Then the test asks again.
 	ask := func(name string) (there bool, err error) {
 		for again := true; again; again = errors.Is(err, context.DeadlineExceeded) && t.Context().Err() == nil {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

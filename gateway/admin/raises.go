@@ -25,7 +25,7 @@ type RaisedBudget struct {
 	Amount USD        `json:"amount_usd"`
 	State  RaiseState `json:"state"`
 	By     string     `json:"by"`              // who decided, as others know them
-	Asked  string     `json:"asked,omitempty"` // the network's id of who had asked; empty: nobody
+	Asked  string     `json:"asked,omitempty"` // the network's id of the person who asked for it; empty: the operator raised it
 	Since  time.Time  `json:"since"`
 	Until  time.Time  `json:"until"`
 }

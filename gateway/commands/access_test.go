@@ -302,7 +302,7 @@ func (o *owner) is(id string, want policy.Ruling) {
 	}
 }
 
-// damage makes the decision about somebody unreadable.
+// damage makes the record about a person unreadable.
 func (o *owner) damage(id string) {
 	o.t.Helper()
 	r := sessions.Record{ID: sessions.RecordID{Kind: "person", Key: "tg/" + id}, Owner: "worker", Body: []byte("{"), At: now}

@@ -16,8 +16,8 @@ import (
 	"parley/sessions"
 )
 
-// (security 5.1) A person who may pair lets in the holder of a code, once, and is told the reason when
-// the code lets nobody in.
+// security 5.1: /pair lets in the person to whom a code was given, once. When it lets nobody in, its
+// answer says why.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	t.Run("the code lets its person in, once", func(t *testing.T) {

@@ -60,7 +60,7 @@ func (d *Handler) answerSessions(ctx context.Context, by messages.Caller, sign s
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
-// listEarlier lists earlier sessions. latest is the number of the first with which somebody can go on;
+// listEarlier lists earlier sessions. latest is the number of the first that /resume can go on with;
 // 0: there is none.
 func (d *Handler) listEarlier(ctx context.Context, earlier []conversations.Earlier, now time.Time) (list string, latest int, err error) {
 	for _, e := range earlier {

@@ -4,7 +4,7 @@
 //
 // The command must print the events of go test -json. Showtest prints the line of
 // each package when the package has ended, and writes all that the tests print to
-// FILE. When something failed, the last lines, at most 100, are each test that
+// FILE, whose folder it makes. When something failed, the last lines, at most 100, are each test that
 // failed, its seed, and of its output the lines that matter: without logs of
 // servers, and in the middle of a long output without the middle. It ends with the
 // command's exit status.
@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 )
 
@@ -37,6 +38,9 @@ func main() {
 func run(logPath string, command []string) (code int, err error) {
 	if len(command) == 0 {
 		return 2, errors.New("no command was given: showtest [-log FILE] go test -json …")
+	}
+	if err := os.MkdirAll(filepath.Dir(logPath), 0o750); err != nil {
+		return 2, fmt.Errorf("make the folder of the log: %w", err)
 	}
 	file, err := os.Create(logPath) //nolint:gosec // the caller names it
 	if err != nil {

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"parley/tools"
 	"parley/tools/mcp"
 	"parley/tools/mcp/mcptest"
+	"parley/tools/programs"
 )
 
 // What a server returns is text, in the frame, and what is no text is named.
@@ -131,11 +133,35 @@ func TestCategory(t *testing.T) {
 		if why := echo.(tools.Reasoner).Reason(c); !strings.Contains(why, "a person decides each time") {
 			t.Errorf("the reason is %q", why)
 		}
-		p, err := echo.(tools.Petitioner).Petition(c)
-		if err != nil || p.Text != `echo {"text":"x"}` || !strings.HasPrefix(p.Where, "the MCP server test (") || len(p.Binding) != 1 {
-			t.Errorf("people are asked %+v, %v", p, err)
-		}
 		r.stop()
+	})
+}
+
+// Who is asked reads what runs a call and what that may reach, and permits nothing else.
+func TestPetition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		petition := func(n programs.Network) tools.Petition {
+			s := program(t, mcp.ToolConfig{Name: "echo"})
+			s.Network = n
+			r := open(t, (&world{}).runner(mcptest.New), s)
+			defer r.stop()
+			r.consent("echo")
+			p, err := r.offered("test__echo").(tools.Petitioner).Petition(tools.Call{Arguments: []byte(`{"text":"x"}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		alone, connected := petition(programs.Network{}), petition(programs.Network{Hosts: []string{"api.example.org"}})
+		for end, p := range map[string]tools.Petition{")": alone, ", with the network of these hosts alone: api.example.org)": connected} {
+			if p.Text != `echo {"text":"x"}` || !strings.HasPrefix(p.Where, "the MCP server test (") || !strings.HasSuffix(p.Where, end) {
+				t.Errorf("people are asked %+v", p)
+			}
+		}
+		if strings.Contains(alone.Where, "network") || slices.Equal(alone.Binding, connected.Binding) {
+			t.Errorf("one permission for two networks: %+v, %+v", alone, connected)
+		}
 	})
 }
 

@@ -149,7 +149,7 @@ func (s *server) offered() (all []*Tool) {
 	}
 	for _, c := range s.c.Tools {
 		if state, _ := s.stateLocked(c.Name); state == Offered {
-			all = append(all, &Tool{server: s, name: s.c.Name, where: s.c.Where(), config: c, definition: s.consents[c.Name], timeout: s.c.Timeout})
+			all = append(all, &Tool{server: s, name: s.c.Name, where: s.c.Network.Around(s.c.Where()), config: c, definition: s.consents[c.Name], timeout: s.c.Timeout})
 		}
 	}
 	return all

@@ -18,7 +18,7 @@ import (
 type Tool struct {
 	server     *server // nil: it is of a recording, and does not run
 	name       string  // of the server
-	where      string
+	where      string  // of the server, with the network that it has
 	config     ToolConfig
 	definition Definition
 	timeout    time.Duration
@@ -67,13 +67,13 @@ func (t *Tool) Announcement() tools.Announcement {
 	return tools.Announcement{Doing: "Using " + t.config.Name + " of " + t.name}
 }
 
-// Petition implements [tools.Petitioner]. A permission holds for the arguments, and for the tool
-// as its server described it then.
+// Petition implements [tools.Petitioner]. A permission holds for the arguments, for the tool as
+// its server described it then, and for where the server is and may connect to.
 func (t *Tool) Petition(c tools.Call) (tools.Petition, error) {
 	return tools.Petition{
 		Text:    t.config.Name + " " + string(c.Arguments),
 		Where:   "the MCP server " + t.name + " (" + t.where + ")",
-		Binding: []string{t.definition.Digest},
+		Binding: []string{t.definition.Digest, t.where},
 	}, nil
 }
 

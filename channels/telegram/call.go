@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,24 +33,34 @@ type answer struct {
 // object or not at all, and refuses null (tdlib, HttpReader::parse_json_parameters).
 // Its error is a *channels.Error.
 func (c *Channel) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, *exchange.Exchange, error) {
-	content := []byte("{}")
-	if params != nil {
-		var err error
-		if content, err = json.Marshal(params); err != nil {
-			return nil, &exchange.Exchange{}, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
-		}
+	if params == nil {
+		params = map[string]any{}
 	}
 	ctx, x := exchange.With(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.APIURL+"/bot"+placeholder+"/"+method, bytes.NewReader(content))
-	if err != nil {
-		return nil, x, &channels.Error{Kind: channels.Unsent, Op: method, Err: err}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if resp, err := c.http.Do(req); err == nil {
-		_ = resp.Body.Close()
+	if err := c.post(ctx, method, params); err != nil && x.Err == nil && x.Status == 0 {
+		return nil, x, &channels.Error{Kind: channels.Refused, Op: method, Err: err}
 	}
 	result, err := resultOf(ctx, method, x)
 	return result, x, err
+}
+
+// post posts params as JSON. What came of it is in the exchange of ctx. The library would
+// post a form, field by field through a pipe, and reads the whole message that comes back.
+func (c *Channel) post(ctx context.Context, method string, params any) error {
+	content, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("encode the parameters: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.APIURL+"/bot"+placeholder+"/"+method, bytes.NewReader(content))
+	if err != nil {
+		return fmt.Errorf("make the request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("post: %w", err)
+	}
+	return resp.Body.Close() //nolint:wrapcheck // it was read
 }
 
 // callLibrary runs one of the library's calls and judges it by what went over the

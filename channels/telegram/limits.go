@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/internal/exchange"
 	"parley/sessionkeys"
 )
 
@@ -15,10 +16,11 @@ import (
 // told a wait that ends at the same moment.
 const sameEnd = time.Second
 
-// callInChat runs one of the library's calls for a chat, when Telegram wants to hear
-// of it.
-func (c *Channel) callInChat(ctx context.Context, method string, s callTarget, k class, run func(ctx context.Context) error) (json.RawMessage, error) {
-	return c.callPaced(method, s, k, func() (json.RawMessage, error) { return c.callLibrary(ctx, method, run) })
+// callInChat runs a method for a chat, when Telegram wants to hear of it.
+func (c *Channel) callInChat(ctx context.Context, method string, s callTarget, k class, params any) (json.RawMessage, error) {
+	return c.callPaced(method, s, k, func() (json.RawMessage, error) {
+		return exchange.Call(ctx, c.o.SendTimeout, method, func(ctx context.Context) error { return c.post(ctx, method, params) }, resultOf)
+	})
 }
 
 // callPaced makes a call for a chat, unless Telegram has asked to wait or would; then

@@ -95,10 +95,7 @@ func (c *Channel) setReaction(ctx context.Context, to sessionkeys.Address, messa
 	if emoji != "" {
 		p.Reaction = []models.ReactionType{{Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji}}}
 	}
-	_, err = c.callInChat(ctx, method, callTarget{chat, thread}, reaction, func(ctx context.Context) error {
-		_, err := c.bot.SetMessageReaction(ctx, p)
-		return err
-	})
+	_, err = c.callInChat(ctx, method, callTarget{chat, thread}, reaction, p)
 	if emoji != "" && isPermanent(err) && !isMessageRefusal(err) {
 		c.refusals.note(to.Peer, c.o.Now())
 		c.o.Log.Info("chat refuses reactions of the bot", "chat", to.Peer, "error", err)

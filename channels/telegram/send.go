@@ -52,10 +52,7 @@ func (c *Channel) send(ctx context.Context, r channels.Reply, k class) (_ channe
 		p.ReplyParameters = &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 	}
 	for asIs = !r.Repeat; ; {
-		result, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, func(ctx context.Context) error {
-			_, err := c.bot.SendMessage(ctx, p)
-			return err
-		})
+		result, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, p)
 		switch {
 		case err == nil:
 			sent, err := receipt(method, result)
@@ -104,10 +101,7 @@ func (c *Channel) edit(ctx context.Context, to sessionkeys.Address, messageID st
 		ChatID: chat, MessageID: id, Text: b.Text, Entities: entitiesOf(b), LinkPreviewOptions: noPreview(), ReplyMarkup: keyboardOf(b),
 	}
 	for asIs = true; ; {
-		_, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, func(ctx context.Context) error {
-			_, err := c.bot.EditMessageText(ctx, p)
-			return err
-		})
+		_, err := c.callInChat(ctx, method, callTarget{chat, thread}, k, p)
 		switch {
 		case err == nil, hasErrorText(err, "message is not modified"):
 			return asIs, nil
@@ -127,12 +121,7 @@ func (c *Channel) ShowTyping(ctx context.Context, to sessionkeys.Address) error 
 	if err != nil {
 		return err
 	}
-	_, err = c.callInChat(ctx, method, callTarget{chat, thread}, typing, func(ctx context.Context) error {
-		_, err := c.bot.SendChatAction(ctx, &bot.SendChatActionParams{
-			ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping,
-		})
-		return err
-	})
+	_, err = c.callInChat(ctx, method, callTarget{chat, thread}, typing, &bot.SendChatActionParams{ChatID: chat, MessageThreadID: thread, Action: models.ChatActionTyping})
 	return err
 }
 

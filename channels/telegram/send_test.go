@@ -195,9 +195,23 @@ func TestAMessageIsNeverRepeatedByTheTransport(t *testing.T) {
 	}
 }
 
-// form is what the server got.
+// form is what the server got, as JSON or, with a file, as a form.
 func form(t *testing.T, r *http.Request) map[string]string {
 	t.Helper()
+	if r.Header.Get("Content-Type") == "application/json" {
+		fields, out := map[string]json.RawMessage{}, map[string]string{}
+		if err := json.NewDecoder(r.Body).Decode(&fields); err != nil {
+			t.Error(err)
+		}
+		for k, v := range fields {
+			var text string
+			if json.Unmarshal(v, &text) != nil {
+				text = string(v)
+			}
+			out[k] = text
+		}
+		return out
+	}
 	if err := r.ParseMultipartForm(1 << 20); err != nil {
 		t.Error(err)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"sync/atomic"
 
 	"parley/sessions/rules"
@@ -13,30 +14,33 @@ import (
 // readers is how many reads may run at once; more wait for their turn.
 const readers = 8
 
-// pool has room for every reader; nil stands for one that is not connected yet.
+// pool is the connections that read. That which was used last is used next: its cache is warm,
+// and no more are opened than are ever in use at once.
 type pool struct {
 	path   string
 	trace  func(query string) // see Options.Trace
-	free   chan *conn
-	closed chan struct{} // closed when no more reads are begun
+	turns  chan struct{}      // has room for every reader that works
+	closed chan struct{}      // closed when no more reads are begun
+
+	mu   sync.Mutex
+	free []*conn // guarded by mu
 }
 
 func newPool(path string, trace func(query string)) *pool {
-	p := &pool{path: path, trace: trace, free: make(chan *conn, readers), closed: make(chan struct{})}
-	for range readers {
-		p.free <- nil
-	}
-	return p
+	return &pool{path: path, trace: trace, turns: make(chan struct{}, readers), closed: make(chan struct{})}
 }
 
 // close waits for the reads under way.
 func (p *pool) close() error {
 	close(p.closed)
-	var errs []error
 	for range readers {
-		if r := <-p.free; r != nil {
-			errs = append(errs, r.close())
-		}
+		p.turns <- struct{}{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, c := range p.free {
+		errs = append(errs, c.close())
 	}
 	return errors.Join(errs...)
 }
@@ -50,6 +54,7 @@ func (p *pool) isClosed() bool {
 	}
 }
 
+// take returns a connection, which its caller gives back.
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	if p.isClosed() {
 		return nil, errClosed
@@ -59,17 +64,29 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 		return nil, errClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case r := <-p.free:
-		if r != nil {
-			return r, nil
-		}
+	case p.turns <- struct{}{}:
 	}
+	p.mu.Lock()
+	if last := len(p.free) - 1; last >= 0 {
+		c := p.free[last]
+		p.free = p.free[:last]
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.mu.Unlock()
 	c, err := connect(p.path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)"}}, p.trace)
 	if err != nil {
-		p.free <- nil
+		<-p.turns
 		return nil, fmt.Errorf("connect to read: %w", err)
 	}
 	return c, nil
+}
+
+func (p *pool) giveBack(c *conn) {
+	p.mu.Lock()
+	p.free = append(p.free, c)
+	p.mu.Unlock()
+	<-p.turns
 }
 
 // read runs f on a connection of its own, where each query sees what is newest.
@@ -81,7 +98,7 @@ func (p *pool) read(ctx context.Context, f func(*view) error) error {
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { p.free <- c }()
+	defer p.giveBack(c)
 	return explain(f(&view{ctx: ctx, conn: c}))
 }
 

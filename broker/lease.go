@@ -190,7 +190,7 @@ func (l *lease) release(ctx context.Context) {
 		}
 	}
 	if err == nil {
-		err = l.b.Signal(ctx, Signal{Topic: leaseTopic(l.name)})
+		err = l.b.sendToServer(Signal{Topic: leaseTopic(l.name)}) // where it is also asked who waits
 	}
 	if err != nil && !l.b.isClosed() {
 		l.b.o.Log.Warn("lease release failed, the lease will expire", "lease", l.name, "error", err)

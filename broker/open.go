@@ -30,6 +30,7 @@ type Broker struct {
 
 	storeAt     atomic.Uint64 // what NoteStore was told
 	signalDrops atomic.Uint64
+	board       board
 	reopened    atomic.Uint64
 
 	reopenMu sync.Mutex // one reopening, or Close, at a time

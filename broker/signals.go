@@ -1,9 +1,13 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 )
@@ -19,13 +23,73 @@ func (b *Broker) Signal(_ context.Context, s Signal) error {
 	if !isTopic(s.Topic) {
 		return errors.New("send a signal: a topic is [a-z0-9_.-]+")
 	}
-	if err := b.nc.Publish(prefixSignal+s.Topic, s.Body); err != nil {
-		if errors.Is(err, nats.ErrMaxPayload) {
-			err = ErrTooLarge
-		}
+	if err := b.send(s); err != nil {
 		return fmt.Errorf("send a signal: %w", err)
 	}
 	return nil
+}
+
+func (b *Broker) send(s Signal) error {
+	switch {
+	case !b.isAlone():
+		return b.sendToServer(s)
+	case b.isClosed():
+		return ErrClosed
+	case int64(len(s.Body)) > b.nc.MaxPayload():
+		return ErrTooLarge
+	}
+	b.board.hand(s, &b.signalDrops)
+	return nil
+}
+
+func (b *Broker) sendToServer(s Signal) error {
+	err := b.nc.Publish(prefixSignal+s.Topic, s.Body)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return ErrTooLarge
+	}
+	return err //nolint:wrapcheck // its caller does
+}
+
+// isAlone reports whether nobody but this process can reach the server: then who listens is in
+// this process, and signals need not go through the server.
+func (b *Broker) isAlone() bool { return b.host != nil && b.o.Listen == "" }
+
+// board is who in this process listens to which topic, where signals do not go through a server.
+type board struct {
+	mu     sync.Mutex
+	topics map[string][]*Listener // guarded by mu
+}
+
+// hand gives a signal to all who listen to it. It keeps the order of one caller's signals.
+func (d *board) hand(s Signal, drops *atomic.Uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	listeners := d.topics[s.Topic]
+	if len(listeners) == 0 {
+		return
+	}
+	s.Body = bytes.Clone(s.Body)
+	for _, l := range listeners {
+		l.take(s, drops)
+	}
+}
+
+func (d *board) add(l *Listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.topics == nil {
+		d.topics = map[string][]*Listener{}
+	}
+	d.topics[l.topic] = append(d.topics[l.topic], l)
+}
+
+func (d *board) remove(l *Listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.topics[l.topic] = slices.DeleteFunc(d.topics[l.topic], func(other *Listener) bool { return other == l })
+	if len(d.topics[l.topic]) == 0 {
+		delete(d.topics, l.topic)
+	}
 }
 
 // Signals combines Listen and Run, and begins when the engine is there, however
@@ -46,8 +110,18 @@ func (b *Broker) Signals(ctx context.Context, topic string, h func(Signal)) erro
 // Listener hears a topic's signals since Listen returned.
 type Listener struct {
 	b     *Broker
-	sub   *nats.Subscription
+	topic string
+	sub   *nats.Subscription // nil: it stands on the broker's board
 	queue chan Signal
+}
+
+// take keeps a signal, or drops and counts it when too many wait.
+func (l *Listener) take(s Signal, drops *atomic.Uint64) {
+	select {
+	case l.queue <- s:
+	default:
+		drops.Add(1)
+	}
 }
 
 // Listen begins to collect the topic's signals: those sent after it returns are
@@ -57,14 +131,17 @@ func (b *Broker) Listen(ctx context.Context, topic string) (*Listener, error) {
 	if !isTopic(topic) {
 		return nil, errors.New("listen to signals: a topic is [a-z0-9_.-]+")
 	}
-	l := &Listener{b: b, queue: make(chan Signal, signalQueue)}
+	l := &Listener{b: b, topic: topic, queue: make(chan Signal, signalQueue)}
+	if b.isAlone() {
+		if b.isClosed() {
+			return nil, fmt.Errorf("listen to signals: %w", ErrClosed)
+		}
+		b.board.add(l)
+		return l, nil
+	}
 	err := b.retry(ctx, "listen to signals", func(ctx context.Context) error {
 		sub, err := b.nc.Subscribe(prefixSignal+topic, func(m *nats.Msg) {
-			select {
-			case l.queue <- Signal{Topic: topic, Body: m.Data}:
-			default:
-				b.signalDrops.Add(1)
-			}
+			l.take(Signal{Topic: topic, Body: m.Data}, &b.signalDrops)
 		})
 		if err != nil {
 			return err
@@ -98,4 +175,10 @@ func (l *Listener) Run(ctx context.Context, h func(Signal)) error {
 }
 
 // Close stops the collecting. Closing again changes nothing.
-func (l *Listener) Close() { _ = l.sub.Unsubscribe() }
+func (l *Listener) Close() {
+	if l.sub != nil {
+		_ = l.sub.Unsubscribe()
+		return
+	}
+	l.b.board.remove(l)
+}

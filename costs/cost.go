@@ -1,6 +1,7 @@
 package costs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -72,7 +73,7 @@ func (p *Price) cost(u Usage, of func(model string) (*Price, error)) (Amount, er
 			}
 		}
 		v := it.Usage
-		v.Tier, v.Speed, v.Geo = firstNonEmpty(v.Tier, u.Tier), firstNonEmpty(v.Speed, u.Speed), firstNonEmpty(v.Geo, u.Geo)
+		v.Tier, v.Speed, v.Geo = cmp.Or(v.Tier, u.Tier), cmp.Or(v.Speed, u.Speed), cmp.Or(v.Geo, u.Geo)
 		a, err := q.flatCost(v)
 		if err != nil {
 			return 0, fmt.Errorf("iteration %d: %w", i, err)
@@ -183,11 +184,4 @@ func isStandardTier(key string) bool {
 		return true
 	}
 	return false
-}
-
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

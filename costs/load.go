@@ -1,6 +1,7 @@
 package costs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (c *Catalogue) load(raw json.RawMessage) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("(%s %s): %w", firstNonEmpty(p.Provider, "?"), firstNonEmpty(p.Model, "?"), err)
+		return fmt.Errorf("(%s %s): %w", cmp.Or(p.Provider, "?"), cmp.Or(p.Model, "?"), err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -125,7 +126,7 @@ func (c *Channel) quotes(posts []authoredPost) []channels.Quote {
 		if left -= len(text); left < 0 {
 			break
 		}
-		author := channels.Sender{ID: firstNonEmpty(string(p.User), p.BotID), Name: firstNonEmpty(c.people.nameOf(string(p.User)), markup.Name(p.Username)), Bot: p.BotID != ""}
+		author := channels.Sender{ID: cmp.Or(string(p.User), p.BotID), Name: cmp.Or(c.people.nameOf(string(p.User)), markup.Name(p.Username)), Bot: p.BotID != ""}
 		quotes = append([]channels.Quote{{MessageID: p.TS, Text: text, Author: author, Untrusted: true}}, quotes...)
 	}
 	return quotes

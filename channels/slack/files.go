@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ func (c *Channel) Fetch(ctx context.Context, in sessionkeys.Address, a channels.
 		return err
 	}
 	f := info.File
-	from := firstNonEmpty(f.URL, f.Private)
+	from := cmp.Or(f.URL, f.Private)
 	u, err := url.Parse(from)
 	switch {
 	case f.External:

@@ -22,7 +22,6 @@ type slashCommand struct {
 	Text      string `json:"text"`
 	ChannelID string `json:"channel_id"`
 	UserID    string `json:"user_id"`
-	UserName  string `json:"user_name"`
 	TeamID    string `json:"team_id"`
 	TriggerID string `json:"trigger_id"`
 }

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -63,9 +64,9 @@ func (t *textReader) renderToken(body, label string, labelled bool) string {
 		if !labelled || label == "" {
 			label = t.names.nameOf(rest)
 		}
-		return "@" + firstNonEmpty(strings.TrimPrefix(label, "@"), rest)
+		return "@" + cmp.Or(strings.TrimPrefix(label, "@"), rest)
 	case '#':
-		return "#" + firstNonEmpty(label, rest)
+		return "#" + cmp.Or(label, rest)
 	case '!':
 		word, _, _ := strings.Cut(rest, "^")
 		switch {
@@ -77,16 +78,9 @@ func (t *textReader) renderToken(body, label string, labelled bool) string {
 		return "@" + word
 	}
 	if !labelled || label == "" || label == body || "http://"+label == body || "https://"+label == body || "mailto:"+label == body {
-		return firstNonEmpty(strings.TrimPrefix(body, "mailto:"), label)
+		return cmp.Or(strings.TrimPrefix(body, "mailto:"), label)
 	}
 	return label + " (" + body + ")"
-}
-
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // skipGreeting passes over "," or ":" and the spaces after a mention.

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,7 @@ func (c *Channel) SendFile(ctx context.Context, r channels.Reply, f channels.Fil
 		ts = c.awaitShown(ctx, r.To.Peer, id)
 	}
 	c.tryStopTyping(ctx, r.To)
-	return channels.Receipt{MessageID: firstNonEmpty(ts, id)}, nil
+	return channels.Receipt{MessageID: cmp.Or(ts, id)}, nil
 }
 
 // uploadAddress asks where to put a file, and under which id.

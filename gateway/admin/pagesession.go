@@ -11,17 +11,16 @@ import (
 
 // sessionView is one session in its tree.
 type sessionView struct {
-	Asked    Node
-	Root     Node
-	Tree     []Node
-	Hidden   int // nodes that are not shown
-	Turns    []Turn
-	Earlier  int // turns before those that are shown; Skip leaves out so many of the latest
-	Skip     int
-	Context  *Context
-	Budgets  []budgetView
-	Settled  USD // of the whole tree, as its nodes add up
-	TurnsNow int
+	Asked   Node
+	Root    Node
+	Tree    []Node
+	Hidden  int // nodes that are not shown
+	Turns   []Turn
+	Earlier int // turns before those that are shown; Skip leaves out so many of the latest
+	Skip    int
+	Context *Context
+	Budgets []budgetView
+	Settled USD // of the whole tree, as its nodes add up
 }
 
 func sessionPage(r *http.Request, ask *Client) (page.Page, error) {

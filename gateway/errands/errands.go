@@ -249,19 +249,5 @@ func (b *Book) Drop(ctx context.Context, name string) error {
 	return nil
 }
 
-// DropOf takes all errands of a person away.
-func (b *Book) DropOf(ctx context.Context, channel, person string) error {
-	all, err := b.Of(ctx, channel, person)
-	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return err
-	}
-	for _, e := range all {
-		if err := b.Drop(ctx, e.Name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // senderOf returns the person of an errand, as their messages name them.
 func (e Errand) senderOf() channels.Sender { return channels.Sender{ID: e.Person, Alias: e.Alias} }

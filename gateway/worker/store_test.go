@@ -117,7 +117,7 @@ func (f *faults) around(ctx context.Context, c sessiontest.Call, perform func() 
 	switch {
 	case c.Op == "Heartbeat" && frozen:
 		return nil
-	case c.Op == "Heartbeat" && mute, c.Op == "Comply" && noComply:
+	case c.Op == "Heartbeat" && mute, c.Op == "ApplyControls" && noComply:
 		return errBroken
 	case c.Op == "Yield" && instead != nil:
 		return instead(func() error { return f.inTime(ctx, perform) })

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func (x *Exchange) ReportedFault(body []byte) *llm.Error {
 		return x.Fault(ErrMalformed)
 	}
 	e := x.ProtocolFault(kindOf(x.status, a), a.text())
-	e.RequestID = firstOf(e.RequestID, a.requestID)
+	e.RequestID = cmp.Or(e.RequestID, a.requestID)
 	return e
 }
 
@@ -181,13 +182,6 @@ func clampSeconds(s float64) time.Duration {
 		return 0
 	}
 	return time.Duration(min(s, day) * float64(time.Second))
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // IsError reports whether a JSON object carries an error instead of content.

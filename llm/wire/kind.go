@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func parseAPIError(body []byte) (apiError, bool) {
 	if json.Unmarshal(body, &outer) != nil {
 		return apiError{}, false
 	}
-	a := apiError{message: firstOf(outer.Message, outer.Detail), requestID: outer.RequestID}
+	a := apiError{message: cmp.Or(outer.Message, outer.Detail), requestID: outer.RequestID}
 	var inner struct {
 		Type    string          `json:"type"`
 		Message string          `json:"message"`
@@ -52,9 +53,9 @@ func parseAPIError(body []byte) (apiError, bool) {
 	case len(outer.Error) == 0:
 		return a, a.message != ""
 	case json.Unmarshal(outer.Error, &words) == nil:
-		a.message = firstOf(words, a.message)
+		a.message = cmp.Or(words, a.message)
 	case json.Unmarshal(outer.Error, &inner) == nil:
-		a.kind, a.message = inner.Type, firstOf(inner.Message, a.message)
+		a.kind, a.message = inner.Type, cmp.Or(inner.Message, a.message)
 		if json.Unmarshal(inner.Code, &a.code) != nil {
 			_ = json.Unmarshal(inner.Code, &a.status)
 		} else if n, err := strconv.Atoi(a.code); err == nil {

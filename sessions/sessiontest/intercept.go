@@ -116,7 +116,7 @@ func (i *intercepted) Controls(ctx context.Context, token string) ([]sessions.Co
 }
 
 func (i *intercepted) ApplyControls(ctx context.Context, f sessions.Fence, ids []string, read uint64, replies []sessions.Outgoing) error {
-	return i.around(ctx, Call{Op: "Comply", Token: f.Token, Fence: &f, Args: []any{f, ids, read, replies}}, func() error { return i.Store.ApplyControls(ctx, f, ids, read, replies) })
+	return i.around(ctx, Call{Op: "ApplyControls", Token: f.Token, Fence: &f, Args: []any{f, ids, read, replies}}, func() error { return i.Store.ApplyControls(ctx, f, ids, read, replies) })
 }
 
 func (i *intercepted) Open(ctx context.Context, f sessions.Fence, o sessions.OpenTurn) (sessions.Turn, bool, error) {
@@ -132,7 +132,7 @@ func (i *intercepted) Resume(ctx context.Context, f sessions.Fence, now time.Tim
 }
 
 func (i *intercepted) LastTextHash(ctx context.Context, w sessions.TextHash) (string, bool, error) {
-	return two(ctx, i, Call{Op: "Said", Args: []any{w}}, func() (string, bool, error) { return i.Store.LastTextHash(ctx, w) })
+	return two(ctx, i, Call{Op: "LastTextHash", Args: []any{w}}, func() (string, bool, error) { return i.Store.LastTextHash(ctx, w) })
 }
 
 func (i *intercepted) Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error) {

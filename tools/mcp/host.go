@@ -121,13 +121,6 @@ func (h *Host) SetConsents(server string, consents map[string]Definition) {
 	}
 }
 
-// LookAgain has a server list its tools again soon.
-func (h *Host) LookAgain(server string) {
-	if s, ok := h.find(server); ok {
-		s.lookAgain()
-	}
-}
-
 func (h *Host) find(name string) (*server, bool) {
 	i := slices.IndexFunc(h.servers, func(s *server) bool { return s.c.Name == name })
 	if i < 0 {

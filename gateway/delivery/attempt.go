@@ -24,7 +24,7 @@ type attempt struct {
 	takeUnsent func(id string) bool
 	at         destination
 	release    func() // gives back the room that was booked for what is sent next; nil: none was
-	placed     bool   // it has one of the account's places
+	place      place
 	started    time.Time
 }
 

@@ -27,7 +27,7 @@ func (a *attempt) awaitSettled(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.running(), func() { cancel(errEnding) })()
-	a.releasePlace()
+	a.place.release()
 	if err := a.Wait(ctx, settle); err != nil {
 		return context.Cause(ctx)
 	}

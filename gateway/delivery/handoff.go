@@ -102,7 +102,7 @@ func (l *lanes) occupy(run uint64, a *attempt, decided <-chan bool) bool {
 			l.deliver(ctx, c, a)
 		} else {
 			a.releaseRoom()
-			a.releasePlace()
+			a.place.release()
 		}
 		if ctx.Err() != nil && l.takeUnsent(a.d.ID) {
 			a.putBack(ctx)
@@ -134,7 +134,7 @@ func (l *lanes) returnToOutbox(id string) {
 // or there is nothing to send.
 func (a *attempt) begin(ctx context.Context) *sessions.Progress {
 	var err error
-	if a.at, err = a.locate(ctx, a.d.To); err != nil || a.at.chat.Closed || a.bookRoom() > 0 || !a.tryPlace() {
+	if a.at, err = a.locate(ctx, a.d.To); err != nil || a.at.chat.Closed || a.bookRoom() > 0 || !a.place.tryTake() {
 		return nil
 	}
 	p, err := a.compose()

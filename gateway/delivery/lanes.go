@@ -190,14 +190,14 @@ func (l *lanes) newAttempt(d *sessions.Delivery) *attempt {
 		shown.Name = l.Redactor.Clean(f.Name)
 		d.File = &shown
 	}
-	return &attempt{account: l.account, previews: l.previews, running: l.context, takeUnsent: l.takeUnsent, d: d}
+	return &attempt{account: l.account, place: place{of: l.places}, previews: l.previews, running: l.context, takeUnsent: l.takeUnsent, d: d}
 }
 
 // deliver makes one attempt in its lane.
 func (l *lanes) deliver(ctx context.Context, c *lane, a *attempt) {
 	err := a.run(ctx)
 	a.releaseRoom()
-	a.releasePlace()
+	a.place.release()
 	if l.Attempted != nil {
 		l.Attempted(*a.d, a.started, a.outcome(err))
 	}

@@ -49,7 +49,7 @@ func (a *attempt) boundParts(bodies []channels.Body) (parts []storedBody) {
 	return parts
 }
 
-func (a *attempt) renderSentence(markdown string) []channels.Body {
+func (a *account) renderSentence(markdown string) []channels.Body {
 	said := a.render(markdown, false)
 	return said[:min(len(said), 1)]
 }

@@ -17,7 +17,7 @@ const longWait = 10 * time.Second
 // is being sent.
 func (a *attempt) awaitPace(ctx context.Context, i int) error {
 	if wait := a.bookRoom(); wait > 0 {
-		a.releasePlace()
+		a.place.release()
 		if err := a.abandonPreview(ctx, i, wait); err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (a *attempt) awaitPace(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	return a.takePlace(ctx)
+	return a.place.take(ctx)
 }
 
 // maxSends is how many deliveries of an account stand as being sent at a time. A process that dies
@@ -34,36 +34,42 @@ func (a *attempt) awaitPace(ctx context.Context, i int) error {
 // network takes.
 const maxSends = 16
 
-// takePlace waits for one of the account's places, unless the attempt has one.
-func (a *attempt) takePlace(ctx context.Context) error {
-	if a.placed {
+// place is one of the account's places for deliveries that stand as being sent, if it is taken.
+type place struct {
+	of    chan struct{} // has something in it for each that is taken
+	taken bool
+}
+
+// take waits for a place, unless there is one already.
+func (p *place) take(ctx context.Context) error {
+	if p.taken {
 		return nil
 	}
 	select {
-	case a.places <- struct{}{}:
-		a.placed = true
+	case p.of <- struct{}{}:
+		p.taken = true
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for other answers that are being sent: %w", context.Cause(ctx))
 	}
 }
 
-// tryPlace takes one of the account's places, if one is free.
-func (a *attempt) tryPlace() bool {
+// tryTake takes a place, if one is free.
+func (p *place) tryTake() bool {
 	select {
-	case a.places <- struct{}{}:
-		a.placed = true
+	case p.of <- struct{}{}:
+		p.taken = true
 	default:
 	}
-	return a.placed
+	return p.taken
 }
 
-// releasePlace gives the place back: nothing of the delivery stands as being sent.
-func (a *attempt) releasePlace() {
-	if a.placed {
-		<-a.places
+// release gives the place back: nothing of the delivery stands as being sent.
+func (p *place) release() {
+	if p.taken {
+		<-p.of
 	}
-	a.placed = false
+	p.taken = false
 }
 
 // bookRoom keeps room for the message that is sent next, until the call is made or releaseRoom is

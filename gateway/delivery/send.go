@@ -135,11 +135,11 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 		return a.retryLater(ctx, i, wait)
 	}
 	if channels.IsPrivateReply(a.d.ReplyTo) && len(a.d.Choices) > 0 {
-		log.Info("question not shown to one person", a.whose()...) // who may not be in the chat, and has a notice there
+		log.Info("question not shown to one person", originOf(a.d)...) // who may not be in the chat, and has a notice there
 		a.Observer.CountSent(a.name, "dropped", 0)
 		return a.fail(ctx, i, reasonOf(ce), ce.Error())
 	}
-	log.Error("delivery rejected by the network", a.whose()...)
+	log.Error("delivery rejected by the network", originOf(a.d)...)
 	a.Observer.CountSent(a.name, "rejected", 0)
 	return a.fail(ctx, i, reasonOf(ce), ce.Error())
 }
@@ -150,7 +150,7 @@ func (a *attempt) retryLater(ctx context.Context, i int, wait time.Duration) err
 	if err := a.advance(context.WithoutCancel(ctx), a.queuedAgain(i)); err != nil {
 		return err
 	}
-	a.releasePlace()
+	a.place.release()
 	return a.Wait(ctx, wait)
 }
 
@@ -167,7 +167,7 @@ func (a *attempt) queuedAgain(i int) sessions.Mark {
 // possible repeat; one that was repeated too often is given up.
 func (a *attempt) markAmbiguous(ctx context.Context, i int, problem string) error {
 	if a.d.Parts[i].Repeats >= maxRepeats {
-		a.Logger.Error("delivery given up: it may have arrived each time, and never surely", append(a.whose(), "channel", a.name,
+		a.Logger.Error("delivery given up: it may have arrived each time, and never surely", append(originOf(a.d), "channel", a.name,
 			"delivery", a.d.ID, "part", i, "repeats", a.d.Parts[i].Repeats, "problem", problem)...)
 		a.Observer.CountSent(a.name, "ambiguous", 0)
 		return a.fail(ctx, i, sessions.Unconfirmed, problem)
@@ -175,14 +175,14 @@ func (a *attempt) markAmbiguous(ctx context.Context, i int, problem string) erro
 	return a.advance(context.WithoutCancel(ctx), a.newMark(i, sessions.Sending, sessions.Ambiguous, problem))
 }
 
-// whose returns for the log whose answer the delivery is.
-func (a *attempt) whose() []any {
-	about := []any{"chat", a.d.To.Peer}
-	if a.d.Session != "" {
-		about = append(about, "session", a.d.Session)
+// originOf returns for the log whose answer a delivery is.
+func originOf(d *sessions.Delivery) []any {
+	about := []any{"chat", d.To.Peer}
+	if d.Session != "" {
+		about = append(about, "session", d.Session)
 	}
-	if a.d.Turn != "" {
-		about = append(about, "turn", a.d.Turn)
+	if d.Turn != "" {
+		about = append(about, "turn", d.Turn)
 	}
 	return about
 }

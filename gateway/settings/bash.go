@@ -51,6 +51,7 @@ func (c BashConfig) Variables() []string {
 func (c Config) BashPolicy(exposed bool) shellpolicy.Config {
 	p := c.Bash.policy()
 	p.DeniedPaths, p.Trusted, p.Exposed = slices.Concat(c.Files.Denied, c.PrivatePaths()), c.Files.Trusted, exposed
+	p.Networked = !c.Bash.Network.IsZero()
 	return p
 }
 

@@ -83,6 +83,9 @@ type Config struct {
 	// Exposed says that scripts run without the walls of a sandbox. Then what runs code of
 	// the workspace, such as a build or a test, needs a person.
 	Exposed bool `json:"exposed,omitempty"`
+	// Networked says that scripts reach hosts of a network. Then, too, what runs code of the
+	// workspace needs a person: the code may send whatever the model knows.
+	Networked bool `json:"networked,omitempty"`
 }
 
 // Validate reports what is wrong with c: a problems.List, with paths as read[0].

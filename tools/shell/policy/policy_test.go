@@ -72,6 +72,11 @@ func TestConfig(t *testing.T) {
 			"go test ./...": "admin", "python3 x.py": "admin", "make": "admin", "npm test": "admin", "node x.js": "admin", "cargo build": "admin", "pytest": "admin", "ls": "read", "touch x": "write",
 			"yarn list": "admin", "npm ls": "read", "npm version patch": "admin", "kill 4711": "admin", "kill $!": "write", "kill %1": "write", "x=/etc; cat $x/shadow": "admin", "cat \"$x\"": "admin", "cat *": "read",
 		}},
+		{"with hosts that scripts reach", policy.Config{Networked: true}, map[string]string{
+			"go test ./...": "admin", "python3 x.py": "admin", "env python3 x.py": "admin", "make": "admin", "make check | tail": "admin", "npm test": "admin", "node x.js": "admin", "cargo build": "admin",
+			"pytest": "admin", "perl x.pl": "admin", "curl https://example.org": "admin", "git push": "admin", "ls": "read", "touch x": "write", "npm ls": "read", "git add x": "write",
+			"kill 4711": "write", "x=/etc; cat $x/shadow": "read",
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

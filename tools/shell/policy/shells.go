@@ -271,8 +271,12 @@ func (j *judge) codeFile(c call, operands []arg, input bool) {
 
 // workspaceCode judges a command that runs code of the workspace.
 func (j *judge) workspaceCode(c call) {
-	if j.policy.config.Exposed {
+	switch {
+	case j.policy.config.Exposed:
 		j.raise(Admin, c.node, "%s runs code of the workspace, and there is no sandbox", c.name)
+		return
+	case j.policy.config.Networked:
+		j.raise(Admin, c.node, "%s runs code of the workspace, which may send anything to the hosts that scripts reach", c.name)
 		return
 	}
 	j.raise(Write, c.node, "%s runs code of the workspace", c.name)

@@ -37,6 +37,16 @@ func (s *strangers) allow(channel string, notice sessions.InboxID, limit int, no
 	return true
 }
 
+// giveBack returns the place of a stranger who was told earlier today, as the store knows. The
+// store is still asked about them once an hour only.
+func (s *strangers) giveBack(channel string, taken time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if taken.Truncate(time.Hour).Equal(s.hour) {
+		s.notified[channel]--
+	}
+}
+
 // turnAway tells the sender of e, who may not talk to the bot, so, with the code or the id by
 // which they are let in: in a direct message only, and once a day, also over a restart, which
 // the store's memory of the day's notice sees to. No model is asked. What cannot be stored is
@@ -56,11 +66,12 @@ func (i *Intake) turnAway(ctx context.Context, e *event) {
 		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, At: now,
 		Text: "I may only talk to people whom my operator knows. If you should be one of them, give them " + i.introduction(ctx, e, s),
 	}}, now)
-	if err != nil {
+	switch {
+	case err != nil:
 		i.Logger.Warn("refusal notice not sent", "channel", m.Channel, "error", err)
-		return
-	}
-	if added {
+	case !added:
+		i.strangers.giveBack(m.Channel, now)
+	default:
 		i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
 	}
 }

@@ -94,10 +94,15 @@ func (d *Desk) AskForCall(ctx context.Context, question Question, p Person, c Ca
 	return err
 }
 
+// answerServes is how long an answer waits for the call that it is about to be made again. It opens
+// a turn that makes the call, so minutes are enough, also over a restart. A later call of the same
+// arguments may have another cause than the one about which the person was asked.
+const answerServes = 30 * time.Minute
+
 // TakeUp returns the inquiry of a call that is made again, as by, which no other call is named. The
 // answer is by's until Settle: nobody else gets it, and by does again, after a process was killed. An
-// inquiry that has expired is forgotten. ErrNone: nothing is asked for that call, or another has
-// taken the answer up and may have used it.
+// inquiry that has expired is forgotten, and so is an answer that no call has used in answerServes.
+// ErrNone: nothing is asked for that call, or another has taken the answer up and may have used it.
 func (d *Desk) TakeUp(ctx context.Context, key, by string) (Inquiry, error) {
 	now := d.Now()
 	q, found, err := read(ctx, d.Store, callID(key), now)
@@ -111,6 +116,12 @@ func (d *Desk) TakeUp(ctx context.Context, key, by string) (Inquiry, error) {
 	case q.State(now) == Expired:
 		return q, d.forget(ctx, q)
 	case q.TakenBy != "":
+		if err := d.forget(ctx, q); err != nil {
+			return q, err
+		}
+		return q, ErrNone
+	}
+	if !now.Before(q.AnsweredAt.Add(answerServes)) {
 		if err := d.forget(ctx, q); err != nil {
 			return q, err
 		}

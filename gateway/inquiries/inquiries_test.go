@@ -359,7 +359,14 @@ func TestDesk(t *testing.T) {
 		settle(false) // too late for another
 		takeUp("nothing")
 		ask()
-		if n := len(o.outbox()); n != 4 {
+		contains(t, o.take(o.message(o.outbox()[3].Choices[0].Says)), "I have answered")
+		o.now = o.now.Add(29 * time.Minute)
+		takeUp(`answered yes {"a":1}`)
+		settle(false)
+		o.now = o.now.Add(time.Minute)
+		takeUp("nothing") // the answer is too old
+		ask()
+		if n := len(o.outbox()); n != 5 {
 			t.Errorf("another call asks again, in %d messages", n)
 		}
 		o.mustAsk("call 1", "When?") // a program's key is its own

@@ -104,8 +104,8 @@ func denyCommand(p program) *cobra.Command {
 		Use:   "deny CHANNEL ID",
 		Short: "Shut somebody out, everywhere on that account",
 		Long: `deny takes the name of the bot account and the network's stable id. What that person has
-said and was not taken up yet is dropped; a turn that runs goes on to its end, unless somebody
-stops it.`,
+said and was not taken up yet is dropped; a turn of theirs that runs ends at its next call of a
+tool that does more than read.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeAccounts(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {

@@ -105,16 +105,18 @@ func (j *journal) gate(otherwise tools.Gate, plan, looks bool) tools.Gate {
 	if looks {
 		g = tools.LookGate(guestReason, g)
 	}
-	return g
+	return j.standingGate(g)
 }
 
 // childGate returns the gate of the turn's sub-agents, which ask nobody; nil: that of all.
 func (j *journal) childGate(otherwise tools.Gate, looks bool) tools.Gate {
-	g := j.jobGate()
-	if looks {
-		g = tools.LookGate(guestReason, otherwise)
+	if j.job != nil {
+		return j.jobGate()
 	}
-	return g
+	if looks {
+		otherwise = tools.LookGate(guestReason, otherwise)
+	}
+	return j.standingGate(otherwise)
 }
 
 // jobGate returns the gate of a run of a job and of its sub-agents, which asks nobody; nil: the

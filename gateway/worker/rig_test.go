@@ -204,13 +204,14 @@ func (n noted) Run(context.Context, tools.Call) (tools.Result, error) {
 }
 
 func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
-	text, toolsDone := "", false
+	text, toolsDone, steps := "", false, 0
 	for _, m := range q.Messages {
 		switch m.Role {
 		case transcript.User:
-			text, toolsDone = m.Text(), false
+			text, toolsDone, steps = m.Text(), false, 0
 		case transcript.Tool:
 			toolsDone = true
+			steps++
 		}
 	}
 	if strings.HasPrefix(text, "[scheduled job ") {
@@ -224,6 +225,8 @@ func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
 		panic("this message is poison")
 	case verb == "tool" && !toolsDone:
 		return llmtest.Turn{llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"` + arg + `"}`}}
+	case verb == "twice" && steps < 2:
+		return llmtest.Turn{llmtest.Call{ID: fmt.Sprint("c", steps), Name: "noted", Input: `{"text":"` + arg + `"}`}}
 	case verb == "wait":
 		reached, open := r.gate(arg)
 		r.reach(reached)

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,6 +131,59 @@ func TestTheRoleIsReadWhenATurnIsTakenUp(t *testing.T) {
 			t.Errorf("who is a user again had the tool run %d times", n)
 		}
 	})
+}
+
+// revoking is a tool that changes something, and runs a decision of the operator the first time.
+type revoking struct {
+	chore
+	decide func()
+}
+
+func (v revoking) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
+	if v.r.counted("chore") == 0 {
+		defer v.decide()
+	}
+	return v.chore.Run(ctx, c)
+}
+
+// Security 2: revoke during a turn, and the next tool call is refused.
+func TestTheRoleIsReadBeforeEachCallThatChangesSomething(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		decide func(*people.Book) error
+		runs   int
+		want   string
+	}{
+		"who is shut out": {func(b *people.Book) error {
+			_, err := b.Deny(t.Context(), "tg", "1", people.By{})
+			return err
+		}, 1, "I have stopped: who asked me for this may not talk to me any more."},
+		"who is a guest now": {func(b *people.Book) error {
+			_, err := b.Allow(t.Context(), "tg", "1", roles.Guest, people.By{})
+			return err
+		}, 1, "re: twice x"},
+		"who is what they were": {func(*people.Book) error { return nil }, 2, "re: twice x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, func(t *testing.T, r *fixture) {
+				book, with := withRoles(r, policy.RoleLists{})
+				r.start("w1", with, withTool(t, revoking{chore{noted{r}, tools.Write}, func() {
+					if err := c.decide(book); err != nil {
+						t.Error(err)
+					}
+				}}))
+				r.say(1, "twice x")
+				r.idle()
+				if n := r.counted("chore"); n != c.runs {
+					t.Errorf("the tool ran %d times, want %d", n, c.runs)
+				}
+				if got := r.answers(1); len(got) != 1 || got[0] != c.want {
+					t.Errorf("answers %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
 }
 
 // A guest changes nothing of how a conversation goes on.

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"parley/gateway/settings"
@@ -35,7 +34,7 @@ func (d *decoder) completeServers(cfg *settings.Config) {
 			d.addMistake(d.positions[where], where, err.Error())
 		}
 		for n, file := range s.ReadOnly {
-			if _, err := os.Stat(file); err != nil {
+			if err := programs.LookReadOnly(file); err != nil {
 				where := fmt.Sprintf("%s.read_only[%d]", at, n)
 				d.addMistake(d.positions[where], where, fmt.Sprintf("%s: %s", file, withoutPath(err)))
 			}

@@ -3,7 +3,6 @@ package configs
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -138,7 +137,7 @@ func (f *toolsFile) find() {
 			}
 		}
 		for n, file := range s.ReadOnly {
-			if _, err := os.Stat(file); err != nil {
+			if err := programs.LookReadOnly(file); err != nil {
 				where := fmt.Sprintf("%s.read_only[%d]", at, n)
 				f.d.addMistake(f.d.positions[where], where, fmt.Sprintf("%s: %s", file, withoutPath(err)))
 			}

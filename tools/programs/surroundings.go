@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/tools/secrets"
 )
 
 // Variable is one of the program's environment. Nothing prints its value.
@@ -62,6 +65,45 @@ func CheckReadOnly(p string) error {
 		return nil
 	case slices.Contains([]string{"proc", "dev", "sys", "workspace"}, top):
 		return fmt.Errorf("what is below /%s cannot be given to a program", top) //nolint:err113 // for the operator
+	}
+	return checkKeys(path.Clean(p))
+}
+
+// checkKeys refuses a file or folder that holds keys, and a folder that holds such a one: nothing
+// hides it from the program. A file inside, named by itself, is the operator's choice.
+func checkKeys(p string) error {
+	for _, secret := range secrets.Paths() {
+		if p == secret || strings.HasPrefix(secret, p+"/") {
+			return fmt.Errorf("%s holds keys and other secrets (%s): name the files that the program needs", p, secret) //nolint:err113 // for the operator
+		}
+	}
+	for _, name := range secrets.Names() {
+		if strings.HasSuffix(strings.ToLower(p), "/"+name) {
+			return fmt.Errorf("%s holds keys: name the one file in it that the program needs, or a copy that has another name", p) //nolint:err113 // for the operator
+		}
+	}
+	if homes := []string{"/home", "/Users"}; p == "/root" || slices.Contains(homes, p) || slices.Contains(homes, path.Dir(p)) {
+		return fmt.Errorf("%s is where people keep their keys: name the files that the program needs", p) //nolint:err113 // for the operator
+	}
+	return nil
+}
+
+// LookReadOnly reports what is wrong with a path that [CheckReadOnly] accepts, as it is on this
+// machine at present: where its links lead, and keys that lie in the folder itself.
+func LookReadOnly(p string) error {
+	resolved, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return err //nolint:wrapcheck // it has the path
+	}
+	if resolved != filepath.Clean(p) {
+		if err := CheckReadOnly(resolved); err != nil {
+			return fmt.Errorf("its links lead to %s: %w", resolved, err)
+		}
+	}
+	for _, name := range secrets.Names() {
+		if _, err := os.Lstat(filepath.Join(resolved, name)); err == nil {
+			return fmt.Errorf("%s is in it and holds keys: name the files that the program needs", name) //nolint:err113 // for the operator
+		}
 	}
 	return nil
 }

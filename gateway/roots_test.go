@@ -76,8 +76,9 @@ func TestScriptsMayNotNameWhatIsTheGatewaysOwn(t *testing.T) {
 	t.Parallel()
 	c := settings.Config{StateDir: "/srv/state", ReadFrom: []string{"/etc/parley/parley.yaml"}, Files: files.Config{Denied: []string{"/srv/private"}}}
 	c.Broker.TokenFile, c.Broker.CredentialsFile, c.Store.Redis.PasswordFile, c.Webhooks.KeyFile = "/srv/token", "/srv/credentials", "/srv/password", "/srv/key"
+	c.Channels.Signal = map[string]settings.SignalConfig{"si": {Command: []string{"signal-cli", "--config", "/srv/signal-cli"}}}
 	got := strings.Join(c.BashPolicy(false).DeniedPaths, " ")
-	if got != "/srv/private /srv/state /etc/parley/parley.yaml /srv/credentials /srv/token /srv/password /srv/key" {
+	if got != "/srv/private /srv/state /etc/parley/parley.yaml /srv/signal-cli /srv/credentials /srv/token /srv/password /srv/key" {
 		t.Errorf("denied are %s", got)
 	}
 	if got := strings.Join(c.Files.Denied, " "); got != "/srv/private" {

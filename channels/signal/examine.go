@@ -128,7 +128,7 @@ func (c *Channel) examineLink(ctx context.Context, running bool) findings.Findin
 			return kindUnlinked.At(name, "%v", err)
 		}
 	} else {
-		from = filepath.Join(c.accountsDir(), "data", "accounts.json")
+		from = filepath.Join(DataDir(c.o.Command, os.Getenv), "data", "accounts.json")
 		text, err := os.ReadFile(from)
 		if errors.Is(err, fs.ErrNotExist) {
 			return kindUnlinked.At(name, "there is no %s", from)
@@ -152,22 +152,4 @@ func (c *Channel) examineLink(ctx context.Context, running bool) findings.Findin
 		}
 	}
 	return kindUnlinked.At(name, "%s is not among the %d accounts in %s", c.o.Account, len(rows), from)
-}
-
-// accountsDir returns the folder in which signal-cli keeps its accounts: the one that the command
-// names, or its own default.
-func (c *Channel) accountsDir() string {
-	for i, arg := range c.o.Command {
-		if dir, ok := strings.CutPrefix(arg, "--config="); ok {
-			return dir
-		}
-		if (arg == "--config" || arg == "-c") && i+1 < len(c.o.Command) {
-			return c.o.Command[i+1]
-		}
-	}
-	data := os.Getenv("XDG_DATA_HOME")
-	if home, err := os.UserHomeDir(); data == "" && err == nil {
-		data = filepath.Join(home, ".local", "share")
-	}
-	return filepath.Join(data, "signal-cli")
 }

@@ -49,17 +49,25 @@ func isPlainName(id string) bool {
 	return id != "" && len(id) <= 255 && id != "." && id != ".." && !strings.ContainsAny(id, "/\\\x00")
 }
 
-// attachmentsDir returns where a signal-cli that is started with command keeps files, as
-// its manual says: below what --config names, or its place among the user's data.
+// attachmentsDir returns where a signal-cli that is started with command keeps files.
 func attachmentsDir(command []string, getenv func(string) string) string {
+	dir := DataDir(command, getenv)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "attachments")
+}
+
+// DataDir returns the folder in which a signal-cli that is started with command keeps its
+// accounts, with their keys, and files, as its manual says: what --config names, or its place
+// among the user's data; "": not known.
+func DataDir(command []string, getenv func(string) string) string {
 	for i, arg := range command {
-		if arg == "--config" || arg == "-c" {
-			if i+1 < len(command) {
-				return filepath.Join(command[i+1], "attachments")
-			}
+		if (arg == "--config" || arg == "-c") && i+1 < len(command) {
+			return command[i+1]
 		}
 		if dir, ok := strings.CutPrefix(arg, "--config="); ok {
-			return filepath.Join(dir, "attachments")
+			return dir
 		}
 	}
 	data := getenv("XDG_DATA_HOME")
@@ -69,7 +77,7 @@ func attachmentsDir(command []string, getenv func(string) string) string {
 	if data == "" {
 		return ""
 	}
-	return filepath.Join(data, "signal-cli", "attachments")
+	return filepath.Join(data, "signal-cli")
 }
 
 // openAttachment opens a plain file of a folder, and nothing that lies outside of it;

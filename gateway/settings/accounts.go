@@ -38,6 +38,10 @@ type Account struct {
 	Group            func(id string) error // and a group's
 	Hook             string                // the key that asks for a webhook; empty: it has none
 
+	// Private is a folder of keys that programs of the network keep on this machine, absolute
+	// where it is known; empty: none.
+	Private string
+
 	// ID names the account itself at its network, under whatever instance name;
 	// empty: that is not known. IDKey is the key that says it, and IDNoun what it
 	// is the id of.

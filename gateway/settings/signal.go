@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +47,7 @@ func (s SignalConfig) Bot(name string) Account {
 	a := s.account()
 	a.GroupContext, a.Proxy = s.GroupContext, s.Proxy
 	a.Person, a.Group, a.ID, a.IDKey, a.IDNoun = signal.CheckPerson, signal.CheckGroup, s.Account, "account", "account"
+	a.Private = signal.DataDir(s.Command, os.Getenv)
 	a.Open = func(e Env) (channels.Channel, error) {
 		o := s.options(name, e)
 		var err error

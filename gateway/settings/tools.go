@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"parley/costs"
@@ -124,11 +125,17 @@ func (c Config) validateToolsThatAreOff(ps *problems.List) {
 }
 
 // PrivatePaths returns the absolute paths of what no tool of an agent reaches, because it is
-// the gateway's own: its state, its configuration, and the files of its secrets.
+// the gateway's own: its state, its configuration, the files of its secrets, and the keys of
+// its accounts.
 func (c Config) PrivatePaths() []string {
 	all := append([]string{c.StateDir}, c.ReadFrom...)
 	for _, s := range c.MCP.Servers {
 		all = append(all, s.OAuth.Files()...)
+	}
+	for _, a := range c.Accounts() {
+		if filepath.IsAbs(a.Private) {
+			all = append(all, a.Private)
+		}
 	}
 	all = append(all, c.MCP.Logins, c.Broker.CredentialsFile, c.Broker.TokenFile, c.Store.Redis.PasswordFile, c.Webhooks.KeyFile)
 	return slices.DeleteFunc(all, func(path string) bool { return path == "" })

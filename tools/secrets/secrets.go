@@ -24,7 +24,8 @@ func IsNamed(abs string) bool {
 
 var names = []string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".config/gcloud", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc",
-	".password-store", ".vault-token", ".my.cnf", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
+	".password-store", ".vault-token", ".my.cnf", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", "id_ed25519_sk", "id_ecdsa_sk",
+	".config/gh", ".cargo/credentials", ".cargo/credentials.toml", ".claude/.credentials.json", ".codex/auth.json",
 }
 
 var paths = []string{

@@ -140,7 +140,7 @@ func (e *edition) giveRunner(s *sandbox.Sandbox) {
 	if s == nil || !s.Usable() {
 		return
 	}
-	e.runner, e.runsIn = walls{s, e.log}, "a sandbox of level "+string(s.Level())
+	e.runner, e.runsIn = walls{Sandbox: s, log: e.log, takesTurns: true}, "a sandbox of level "+string(s.Level())
 	if s.Level() == sandbox.LevelD {
 		e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
 	}
@@ -186,11 +186,20 @@ type walls struct {
 	*sandbox.Sandbox
 
 	log *slog.Logger // nil: silence
+	// takesTurns: the programs are calls, of which only so many run at a time, and no servers.
+	takesTurns bool
 }
 
 // Run implements [programs.Runner]. What a program is to reach by hosts of a list, it reaches by
 // an outlet of its own. Which it was refused stands behind what it wrote to standard error.
 func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
+	if w.takesTurns {
+		leave, err := w.Enter(ctx)
+		if err != nil {
+			return shell.Result{}, err //nolint:wrapcheck // it is why the call ended
+		}
+		defer leave()
+	}
 	cmd := sandbox.Command{
 		Args: c.Args, Dir: c.Dir, Workspace: c.Workspace, ReadOnly: c.ReadOnly, Env: c.Env,
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Timeout: c.Timeout, Network: c.Network.Whole,

@@ -53,7 +53,7 @@ func (g *Gateway) openServers(ctx context.Context, opened resources) (*servers, 
 		Folder: func(server string) string { return filepath.Join(g.cfg.StateDir, serversFolder, server) },
 	}
 	if box := opened.sandbox; box != nil && box.Usable() {
-		o.Runner = walls{box, g.o.Logger}
+		o.Runner = walls{Sandbox: box, log: g.o.Logger}
 	}
 	var err error
 	if s.Host, err = mcp.NewHost(o); err != nil {

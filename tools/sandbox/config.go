@@ -36,6 +36,7 @@ const (
 	DefaultProcesses = 256
 	DefaultFileSize  = 1 << 30
 	DefaultScratch   = 256 << 20
+	DefaultPrograms  = 16
 	DefaultUID       = 64999
 
 	minMemory    = 256 << 20 // the helper needs some
@@ -65,6 +66,9 @@ type Config struct {
 	// Scratch is how many bytes /tmp has, which is in memory and new for each run; 0:
 	// DefaultScratch.
 	Scratch int64 `yaml:"scratch"`
+	// Programs is how many programs run at a time that wait for a place; see [Sandbox.Enter]; 0:
+	// DefaultPrograms.
+	Programs int `yaml:"programs"`
 	// UID is the user and group that programs run as if the gateway runs as root; 0:
 	// DefaultUID. Nothing else on the machine should be of that user.
 	UID int `yaml:"uid"`
@@ -82,6 +86,7 @@ func (c Config) Defaults() Config {
 	c.Processes = cmp.Or(c.Processes, DefaultProcesses)
 	c.FileSize = cmp.Or(c.FileSize, DefaultFileSize)
 	c.Scratch = cmp.Or(c.Scratch, DefaultScratch)
+	c.Programs = cmp.Or(c.Programs, DefaultPrograms)
 	c.UID = cmp.Or(c.UID, DefaultUID)
 	if c.Getenv == nil {
 		c.Getenv = func(string) (string, bool) { return "", false }
@@ -112,6 +117,9 @@ func (c Config) Validate() error {
 	atLeast("processes", int64(c.Processes), minProcesses)
 	atLeast("file_size", c.FileSize, 1)
 	atLeast("scratch", c.Scratch, minScratch)
+	if c.Programs < 0 {
+		ps.Add("programs", "%d is negative", c.Programs)
+	}
 	if c.UID < 0 || c.UID > 1<<31-2 {
 		ps.Add("uid", "%d is not the number of a user", c.UID)
 	}

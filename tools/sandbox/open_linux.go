@@ -35,6 +35,7 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: the main function of this program does not call Main first")
 	}
 	s := &Sandbox{config: c.Defaults(), level: LevelD, network: &trial{}, outlet: &trial{}}
+	s.places = make(chan struct{}, s.config.Programs)
 	groups, err := findGroups()
 	if err != nil {
 		groups, s.processes = nil, err.Error()

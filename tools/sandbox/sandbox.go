@@ -121,8 +121,9 @@ type Sandbox struct {
 
 	processes string // why limits hold for processes and not for runs; empty: for runs
 	system    system
-	network   *trial // of the walls around a program with the machine's network
-	outlet    *trial // and around one with an outlet
+	places    chan struct{} // of which each program that is under way has one
+	network   *trial        // of the walls around a program with the machine's network
+	outlet    *trial        // and around one with an outlet
 }
 
 // trial is a self-test that is made once, when it is first needed.
@@ -189,6 +190,21 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 		ctx = limited
 	}
 	return s.run(ctx, c)
+}
+
+// Enter waits until fewer than Config.Programs that have entered are under way, and returns what
+// the caller calls when its own has ended. The error is the cause of the end of ctx. What runs as
+// long as the gateway does not enter: it would take a place for good.
+func (s *Sandbox) Enter(ctx context.Context) (leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case s.places <- struct{}{}:
+		return func() { <-s.places }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // TryNetwork has a program try to get out of the walls that stand around a command with

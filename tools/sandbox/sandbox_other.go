@@ -20,7 +20,7 @@ func Open(_ context.Context, c Config) (*Sandbox, error) {
 	if c.Mode == ModeUnsafeHost {
 		return nil, errors.New("mode unsafe-host is for Linux on amd64 and arm64")
 	}
-	return &Sandbox{config: c, level: LevelD, processes: "control groups are Linux's", reasons: []string{"walls are built on Linux only, on amd64 and arm64"}}, nil
+	return &Sandbox{config: c, level: LevelD, places: make(chan struct{}, c.Programs), processes: "control groups are Linux's", reasons: []string{"walls are built on Linux only, on amd64 and arm64"}}, nil
 }
 
 // Main does nothing on this system.

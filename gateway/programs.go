@@ -140,7 +140,7 @@ func (e *edition) giveRunner(s *sandbox.Sandbox) {
 	if s == nil || !s.Usable() {
 		return
 	}
-	e.runner, e.runsIn = walls{Sandbox: s, log: e.log, takesTurns: true}, "a sandbox of level "+string(s.Level())
+	e.runner, e.runsIn = walls{Sandbox: s, log: e.log, takesTurns: true, space: max(0, e.cfg.Workspaces.MaxBytes)}, "a sandbox of level "+string(s.Level())
 	if s.Level() == sandbox.LevelD {
 		e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
 	}
@@ -188,6 +188,7 @@ type walls struct {
 	log *slog.Logger // nil: silence
 	// takesTurns: the programs are calls, of which only so many run at a time, and no servers.
 	takesTurns bool
+	space      int64 // bytes that a workspace may take; 0: any number
 }
 
 // Run implements [programs.Runner]. What a program is to reach by hosts of a list, it reaches by
@@ -202,7 +203,7 @@ func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	}
 	cmd := sandbox.Command{
 		Args: c.Args, Dir: c.Dir, Workspace: c.Workspace, ReadOnly: c.ReadOnly, Env: c.Env,
-		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Timeout: c.Timeout, Network: c.Network.Whole,
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Timeout: c.Timeout, Network: c.Network.Whole, Space: w.space,
 	}
 	if len(c.Network.Hosts) == 0 || c.Network.Whole {
 		r, err := w.Sandbox.Run(ctx, cmd)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/problems"
 )
@@ -76,6 +77,8 @@ type Config struct {
 	// HOME, USER, LANG, LC_ALL, TERM, SHELL, TMPDIR and TZ, each only if it is set (H01);
 	// inside, HOME, USER and TMPDIR name what is there. Nil: nothing is set.
 	Getenv func(string) (string, bool)
+	// After is [time.After], for tests that hold the clock by which runs are looked at; nil: that.
+	After func(time.Duration) <-chan time.Time
 }
 
 // Defaults fills in what is not said.

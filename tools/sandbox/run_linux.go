@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -66,6 +67,12 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 			return Result{}, err
 		}
 	}
+	watched, err := r.spaces(s, c)
+	if err != nil {
+		return Result{}, err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	cmd, err := r.command(ctx, s.system, c)
 	if err != nil {
 		return Result{}, err
@@ -83,8 +90,17 @@ func (s *Sandbox) run(ctx context.Context, c Command) (_ Result, err error) {
 	if r.outlet != nil {
 		r.outlet.begin(ctx, c.Outlet)
 	}
+	after := time.After
+	if s.config.After != nil {
+		after = s.config.After
+	}
+	looking, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { watch(looking, end, after, watched) })
 	sendErr := send(r.lifeline, job)
 	waitErr := cmd.Wait()
+	stop()
+	watcher.Wait()
 	return r.result(ctx, waitErr, sendErr)
 }
 

@@ -95,6 +95,9 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Timeout is how long the program may run; 0: as long as the context lasts.
 	Timeout time.Duration
+	// Space is how many bytes of the disk the workspace may take; 0: any number. A program that
+	// goes beyond is killed within a second or so, with a SpaceError.
+	Space int64
 	// Network lets the program connect to whatever the machine reaches by TCP and UDP, its
 	// own services on 127.0.0.1 too. It accepts no connections, and has no other sockets.
 	// All other walls stand.
@@ -102,6 +105,17 @@ type Command struct {
 	// Outlet, if not nil, lets the program connect to a proxy, which Outlet is, and to
 	// nothing else. Variables such as HTTPS_PROXY name it. Not together with Network.
 	Outlet Outlet
+}
+
+// SpaceError is returned by Run if a program took more of the disk than it may. Its text is for
+// the model.
+type SpaceError struct {
+	What string // of the program
+	Most int64
+}
+
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("the program was stopped, or not started, because %s would take more than %d bytes of the disk: delete what is not needed, and have it write less", e.What, e.Most)
 }
 
 // Result is how a program ended.

@@ -76,7 +76,7 @@ func (g *Gateway) trySandbox(ctx context.Context) (doctor.Sandbox, error) {
 		return doctor.Sandbox{}, fmt.Errorf("open the sandbox: %w", err)
 	}
 	runs, why := s.Limits()
-	found := doctor.Sandbox{LimitsOfRuns: runs, LimitsReason: why, Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons()}
+	found := doctor.Sandbox{LimitsOfRuns: runs, LimitsReason: why, Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(), Missing: toolsWithoutProgram(g.cfg)}
 	if !s.Confines() {
 		found.Unconfined = admin.ReachingTools(chosenHosts(g.cfg))
 	}

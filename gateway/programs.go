@@ -37,6 +37,9 @@ func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 	if logSandbox(g.o.Logger, s, names); !s.Usable() {
 		return s, nil
 	}
+	if err := lacksShell(g.cfg, os.LookupEnv); err != nil {
+		g.o.Logger.Error("no shell on this machine, the tool is not offered", "tool", shell.Name, "error", err)
+	}
 	return s, g.tryNetworks(ctx, s)
 }
 
@@ -59,6 +62,25 @@ func (g *Gateway) tryNetworks(ctx context.Context, s *sandbox.Sandbox) error {
 	}
 	if err != nil {
 		return fmt.Errorf("open the sandbox: %w", err)
+	}
+	return nil
+}
+
+// lacksShell returns why scripts cannot run although programs could: there is no bash, as in an image
+// that holds parley alone; nil: they can, or agents have none. The programs of command lines and of
+// MCP servers are looked for when the configuration is read.
+func lacksShell(c settings.Config, getenv func(string) (string, bool)) error {
+	if !c.Bash.Enabled {
+		return nil
+	}
+	_, err := programs.FindProgram(shell.Name, sandbox.Config{Getenv: getenv}.Path())
+	return err //nolint:wrapcheck // it names the program
+}
+
+// toolsWithoutProgram returns the tools that are not offered because the machine has not got what they run.
+func toolsWithoutProgram(c settings.Config) []string {
+	if lacksShell(c, os.LookupEnv) != nil {
+		return []string{shell.Name}
 	}
 	return nil
 }
@@ -95,7 +117,7 @@ func (g *Gateway) sandboxStatus() *admin.Sandbox {
 	return &admin.Sandbox{
 		LimitsOfRuns: runs, LimitsReason: why,
 		Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(),
-		Tools: cfg.ProgramTools(), Network: networked(cfg), Hosts: chosenHosts(cfg), Confines: s.Confines(),
+		Missing: toolsWithoutProgram(cfg), Tools: cfg.ProgramTools(), Network: networked(cfg), Hosts: chosenHosts(cfg), Confines: s.Confines(),
 	}
 }
 
@@ -144,7 +166,7 @@ func (e *edition) giveRunner(s *sandbox.Sandbox) {
 	if s.Level() == sandbox.LevelD {
 		e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
 	}
-	if e.cfg.Bash.Enabled {
+	if e.cfg.Bash.Enabled && lacksShell(e.cfg, os.LookupEnv) == nil {
 		p := e.cfg.BashPolicy(s.Level() == sandbox.LevelD)
 		e.scripts = &p
 	}

@@ -3,8 +3,13 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"parley/gateway/settings"
 	"parley/tools/programs"
 	"parley/tools/sandbox"
 )
@@ -40,5 +45,50 @@ func TestWallsTakeTurns(t *testing.T) {
 		if _, err := (walls{Sandbox: box, takesTurns: true}).Run(t.Context(), programs.Command{}); err == nil {
 			t.Error("a command without a program ran")
 		}
+	}
+}
+
+// Nothing is offered that cannot run: in an image that holds parley alone there is no bash.
+func TestLacksShell(t *testing.T) {
+	t.Parallel()
+	empty, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bash"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	on := func(path string) func(string) (string, bool) {
+		return func(name string) (string, bool) { return path, name == "PATH" }
+	}
+	var c settings.Config
+	if err := lacksShell(c, on(empty)); err != nil {
+		t.Errorf("who has no tool lacks %v", err)
+	}
+	c.Bash.Enabled = true
+	if err := lacksShell(c, on(empty)); err == nil || !strings.Contains(err.Error(), "bash") {
+		t.Errorf("without bash: %v", err)
+	}
+	if err := lacksShell(c, on(dir)); err != nil {
+		t.Errorf("with bash: %v", err)
+	}
+}
+
+// PATH is that of the process, so this test has it for itself.
+func TestBashIsNotOfferedWhereItIsNot(t *testing.T) {
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.ModeUnsafeHost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = box.Close() })
+	e := &edition{log: slog.New(slog.DiscardHandler)}
+	e.cfg.Bash.Enabled = true
+	if e.giveRunner(box); e.scripts == nil {
+		t.Error("bash is not offered although it is there")
+	}
+	t.Setenv("PATH", t.TempDir())
+	e = &edition{log: e.log, cfg: e.cfg}
+	if e.giveRunner(box); e.scripts != nil || e.runner == nil {
+		t.Errorf("bash is offered: %v, command lines have the runner %v", e.scripts, e.runner)
+	}
+	if got := toolsWithoutProgram(e.cfg); len(got) != 1 || got[0] != "bash" {
+		t.Errorf("status names %q", got)
 	}
 }

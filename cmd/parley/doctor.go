@@ -116,7 +116,7 @@ func askRunning(ctx context.Context, socket string) (*doctor.Running, error) {
 	}
 	r := &doctor.Running{PID: st.PID, Version: st.Version, Problems: st.Problems, Servers: st.MCP}
 	if b := st.Sandbox; b != nil {
-		r.Sandbox = &doctor.Sandbox{Level: b.Level, Backend: b.Backend, Usable: b.Usable, Reasons: b.Reasons, LimitsOfRuns: b.LimitsOfRuns, LimitsReason: b.LimitsReason}
+		r.Sandbox = &doctor.Sandbox{Level: b.Level, Backend: b.Backend, Usable: b.Usable, Reasons: b.Reasons, Missing: b.Missing, LimitsOfRuns: b.LimitsOfRuns, LimitsReason: b.LimitsReason}
 		if !b.Confines {
 			r.Sandbox.Unconfined = admin.ReachingTools(b.Hosts)
 		}

@@ -21,7 +21,8 @@ func TestTheStatusSaysWhichWallsThereAre(t *testing.T) {
 		"level B: no n; bash: not run, because programs cannot be kept to a list of hosts here": {
 			Level: "B", Usable: true, Reasons: []string{"no n"}, Tools: []string{"bash"}, Hosts: []admin.Reach{{Tools: []string{"bash"}, Hosts: []string{"a.example.org"}}},
 		},
-		"none, so these tools are not offered: bash, get: no Landlock": {Level: "D", Reasons: []string{"no Landlock"}, Tools: []string{"bash", "get"}},
+		"level A; bash: not offered, because its program is not on this machine": {Level: "A", Usable: true, Tools: []string{"bash", "get"}, Missing: []string{"bash"}},
+		"none, so these tools are not offered: bash, get: no Landlock":           {Level: "D", Reasons: []string{"no Landlock"}, Tools: []string{"bash", "get"}},
 	} {
 		if got := sandboxState(s); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -223,6 +223,9 @@ func sandboxState(b admin.Sandbox) string {
 		state += ", with this machine's network for " + sanitize(strings.Join(b.Network, ", "))
 	}
 	text := state + why
+	if len(b.Missing) > 0 {
+		text += "; " + sanitize(strings.Join(b.Missing, ", ")) + ": not offered, because its program is not on this machine"
+	}
 	for _, r := range b.Hosts {
 		tools, hosts := sanitize(strings.Join(r.Tools, ", ")), sanitize(strings.Join(r.Hosts, ", "))
 		if b.Confines {

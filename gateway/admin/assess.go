@@ -47,6 +47,9 @@ func (st *Status) assess() {
 	if b := st.Sandbox; b != nil && !b.Usable {
 		not("programs cannot be walled in on this machine, so no agent has the tools that run some (%s): %s", strings.Join(b.Tools, ", "), strings.Join(b.Reasons, "; "))
 	}
+	if b := st.Sandbox; b != nil && b.Usable && len(b.Missing) > 0 {
+		not("the program of these tools is not on this machine, so no agent has them: %s", strings.Join(b.Missing, ", "))
+	}
 	if b := st.Sandbox; b != nil && b.Usable && !b.Confines && len(b.Hosts) > 0 {
 		not("programs cannot be kept to a list of hosts at level %s, so these tools do not run: %s", b.Level, strings.Join(ReachingTools(b.Hosts), ", "))
 	}

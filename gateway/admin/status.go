@@ -84,6 +84,7 @@ type Sandbox struct {
 	Usable  bool     `json:"usable"`            // programs run
 	Reasons []string `json:"reasons,omitempty"` // why the level is not A, and why parley does not build all
 	Tools   []string `json:"tools,omitempty"`   // that run programs
+	Missing []string `json:"missing,omitempty"` // those of them that are not offered, as their program is not there
 	Network []string `json:"network,omitempty"` // those of them that have the machine's network
 	Hosts   []Reach  `json:"hosts,omitempty"`   // those of them that reach the hosts of a list
 	// Confines means that programs can be kept to a list of hosts; those of Hosts do not run

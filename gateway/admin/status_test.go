@@ -57,6 +57,9 @@ func TestAStatusSaysWhatIsNotFine(t *testing.T) {
 		"programs cannot be walled in on this machine, so no agent has the tools that run some (bash, get): no L; no n": func(s *Status) {
 			s.Sandbox = &Sandbox{Level: "D", Reasons: []string{"no L", "no n"}, Tools: []string{"bash", "get"}}
 		},
+		"the program of these tools is not on this machine, so no agent has them: bash": func(s *Status) {
+			s.Sandbox = &Sandbox{Level: "A", Usable: true, Missing: []string{"bash"}}
+		},
 		"programs cannot be kept to a list of hosts at level B, so these tools do not run: bash, get": func(s *Status) {
 			s.Sandbox = &Sandbox{Level: "B", Usable: true, Hosts: []Reach{{Tools: []string{"bash"}}, {Tools: []string{"get"}}}}
 		},

@@ -74,6 +74,7 @@ type Sandbox struct {
 	Backend    string // who builds them: parley or bubblewrap; empty at D
 	Usable     bool
 	Reasons    []string
+	Missing    []string // tools whose program is not on this machine
 	Unconfined []string // tools that have a list of hosts, to which programs cannot be kept
 
 	LimitsOfRuns bool   // memory and processes are bounded for each run as a whole
@@ -268,6 +269,9 @@ func (o Options) examineSandbox(ctx context.Context, running *Running) []finding
 		}
 	}
 	found := []findings.Finding{s.find(where)}
+	if s.Usable && len(s.Missing) > 0 {
+		found = append(found, sandboxMissing.At("sandbox", "as %s sees it: %s", where, strings.Join(s.Missing, ", ")))
+	}
 	if s.Usable && len(s.Unconfined) > 0 {
 		found = append(found, sandboxHosts.At("sandbox", "level %s, as %s sees it: %s", s.Level, where, strings.Join(s.Unconfined, ", ")))
 	}

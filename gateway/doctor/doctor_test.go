@@ -192,6 +192,7 @@ func TestExamineWhatIsWrong(t *testing.T) {
 		"fewer walls":         {inSandbox(doctor.Sandbox{Level: "B", Usable: true, Reasons: []string{"x"}}, nil), "sandbox.weaker"},
 		"walls of another":    {inSandbox(doctor.Sandbox{Level: "A", Backend: "bubblewrap", Usable: true, Reasons: []string{"x"}}, nil), ""},
 		"hosts for nobody":    {inSandbox(doctor.Sandbox{Level: "B", Usable: true, Unconfined: []string{"bash"}}, nil), "sandbox.weaker sandbox.hosts"},
+		"no shell":            {inSandbox(doctor.Sandbox{Level: "A", Usable: true, Missing: []string{"bash"}}, nil), "sandbox.missing"},
 		"walls that fail":     {inSandbox(doctor.Sandbox{}, errors.New("x")), "sandbox.none"},
 		"walls that only the gateway lacks": {func(o *doctor.Options) {
 			inSandbox(doctor.Sandbox{Level: "A", Usable: true}, nil)(o)

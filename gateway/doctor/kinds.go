@@ -45,6 +45,8 @@ var (
 		"Allow user namespaces or Landlock for parley, or take those tools out of the configuration.")
 	sandboxHosts = problem("sandbox.hosts", "Programs cannot be kept to a list of hosts here, so the tools with such a list do not run.",
 		"Allow user namespaces for parley, or take the list (network) out of these tools; network: true gives them all of this machine's network.")
+	sandboxMissing = problem("sandbox.missing", "The program of a tool is not on this machine, so agents do not have the tool.",
+		"Install it (bash), or use the image of Dockerfile.tools, which has it; or take the tool out of the configuration.")
 	sandboxHost = warning("sandbox.host", "Programs that agents start have no walls at all, because sandbox.mode says so.",
 		"Remove sandbox.mode: unsafe-host, unless the whole machine is the wall.")
 
@@ -146,7 +148,7 @@ func Kinds() []findings.Kind {
 		configWarning,
 		clockRight, clockOffset,
 		exposureLocal, exposureMetrics, exposureNATS, exposureRedis,
-		sandboxFull, sandboxWeaker, sandboxNone, sandboxHosts, sandboxHost,
+		sandboxFull, sandboxWeaker, sandboxNone, sandboxHosts, sandboxMissing, sandboxHost,
 		logEmbedded, logServers, logNew, logGone, logUnusable, logFewer, logBehind, logOld,
 		storeSQLite,
 		redisServer, redisGone, redisUnfit, redisAOF, redisFsync, redisMute, redisEviction, redisMemory,

@@ -17,6 +17,15 @@ func Variables() []string { return slices.Clone(allowed) }
 // standardPath is where programs are looked up if there is no PATH.
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+// Path returns where programs are looked up inside: as PATH of the gateway's environment says, or
+// in the usual folders.
+func (c Config) Path() string {
+	if path, ok := c.Defaults().Getenv("PATH"); ok {
+		return path
+	}
+	return standardPath
+}
+
 // environment returns what a program gets: the allowed variables that are set, with the
 // values of inside in their place, and declared on top (H02).
 func environment(getenv func(string) (string, bool), inside map[string]string, declared []string) []string {

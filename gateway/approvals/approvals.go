@@ -206,7 +206,17 @@ func ReadCode(typed string) string {
 
 // IsExpired reports whether nobody has decided in time.
 func (r Request) IsExpired(now time.Time) bool {
-	return r.State == Pending && !now.Before(r.Expires)
+	return r.State == Pending && r.isOver(now)
+}
+
+// clockSlack is by how much the clocks of two processes may differ.
+const clockSlack = time.Minute
+
+// isOver reports whether the time of r has passed. It has also where now lies before r was made: the
+// clock was set back, and nobody knows how long r has waited. So a clock that is set back once gives
+// r at most as much time again as it had waited already, and never more than its whole time.
+func (r Request) isOver(now time.Time) bool {
+	return !now.Before(r.Expires) || now.Before(r.At.Add(-clockSlack))
 }
 
 // Decide returns r as p has decided, by the message that opens that turn.
@@ -373,7 +383,7 @@ func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool)
 		return deny(false, "the state %q of its permission is not known", string(r.State)), false
 	}
 	switch {
-	case !now.Before(r.Expires):
+	case r.isOver(now):
 		return deny(true, "its permission has expired"), false
 	case digest != r.Digest:
 		return deny(false, "what was permitted has changed since: the folder, the environment, the sandbox, the price, or a file that it runs. Ask again if it is still needed"), false

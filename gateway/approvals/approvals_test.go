@@ -4,13 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"parley/gateway/approvals"
+	"parley/sessions"
+	"parley/sessions/memtest"
 	"parley/tools"
 	"parley/transcript"
 )
@@ -237,6 +242,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"permitted":            {yes, 0, true, false, ""},
 		"permitted, too late":  {yes, time.Hour, false, true, "its permission has expired"},
+		"by a clock set back":  {yes, -time.Hour, false, true, "its permission has expired"},
+		"by a slower clock":    {yes, -30 * time.Second, true, false, ""},
 		"refused":              {asked.Decide(ann, false, "t", noon), 0, false, true, "Ann has refused it"},
 		"used":                 {yes.Use(), 0, false, false, "its permission was used"},
 		"withdrawn":            {yes.Withdraw(ann, "s", noon), 0, false, true, "Ann has withdrawn it"},
@@ -251,5 +258,75 @@ func TestJudge(t *testing.T) {
 		if use != c.use || (v.Decision == tools.Allow) != c.use || v.Halt != c.halt || !strings.HasPrefix(v.Reason, c.why) {
 			t.Errorf("%s: %+v, %v", name, v, use)
 		}
+	}
+}
+
+// Security 4.3: a clock that is set back keeps no question open.
+func TestIsExpired(t *testing.T) {
+	t.Parallel()
+	r := approvals.New(noon, 10*time.Minute)
+	for at, want := range map[time.Duration]bool{
+		0: false, 9 * time.Minute: false, 10 * time.Minute: true, 24 * time.Hour: true,
+		-time.Second: false, -2 * time.Minute: true, -time.Hour: true, 9*time.Minute - time.Hour: true, -24 * time.Hour: true,
+	} {
+		if got := r.IsExpired(noon.Add(at)); got != want {
+			t.Errorf("%s after it was asked: expired %t, want %t", at, got, want)
+		}
+	}
+}
+
+// Security 4.3: of a thousand who click at once, one decides, and the permission is used once.
+func TestAThousandClicksAtOnceAreOnePermission(t *testing.T) {
+	t.Parallel()
+	store := memtest.New(memtest.Every)
+	asked := approvals.New(noon, time.Hour)
+	asked.Token = "token"
+	if _, err := asked.Write(t.Context(), store, noon); err != nil {
+		t.Fatal(err)
+	}
+	var decided, used atomic.Int64
+	write := func(change func(approvals.Request) approvals.Request, n *atomic.Int64) {
+		all, err := approvals.List(t.Context(), store, "token", noon)
+		if err != nil || len(all) != 1 {
+			t.Errorf("listed %d, %v", len(all), err)
+			return
+		}
+		switch _, err := change(all[0]).Write(t.Context(), store, noon); {
+		case err == nil:
+			n.Add(1)
+		case !errors.Is(err, sessions.ErrChanged):
+			t.Error(err)
+		}
+	}
+	atOnce := func(do func(i int)) {
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 1000 {
+			all.Go(func() {
+				<-start
+				do(i)
+			})
+		}
+		close(start)
+		all.Wait()
+	}
+	atOnce(func(i int) {
+		write(func(r approvals.Request) approvals.Request {
+			if r.State != approvals.Pending {
+				return asked // which was read before anybody had decided
+			}
+			return r.Decide(approvals.Person{ID: fmt.Sprint(i)}, true, fmt.Sprint("turn ", i), noon)
+		}, &decided)
+	})
+	atOnce(func(int) {
+		write(func(r approvals.Request) approvals.Request {
+			if r.State != approvals.Approved {
+				return asked
+			}
+			return r.Use()
+		}, &used)
+	})
+	if decided.Load() != 1 || used.Load() != 1 {
+		t.Errorf("decided %d times, used %d times", decided.Load(), used.Load())
 	}
 }

@@ -3,6 +3,8 @@ package tools
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
+	"strings"
 )
 
 // FrameUntrusted frames what a third party said, so that a model takes it as material
@@ -18,3 +20,22 @@ func FrameUntrusted(who, text string) string {
 
 // UntrustedHeader returns how a frame begins around what who said.
 func UntrustedHeader(who string) string { return "What " + who + " said, untrusted, up to the mark " }
+
+var untrustedHeader = regexp.MustCompile(`What ([^\n]{1,300}?) said, untrusted, up to the mark ([0-9a-f]{16}):\n`)
+
+// UntrustedAuthors returns whose words a text holds in frames, each as FrameUntrusted was told.
+// What a frame holds is passed over, whatever it looks like.
+func UntrustedAuthors(text string) (who []string) {
+	for {
+		m := untrustedHeader.FindStringSubmatchIndex(text)
+		if m == nil {
+			return who
+		}
+		who = append(who, text[m[2]:m[3]])
+		_, rest, ended := strings.Cut(text[m[1]:], "\n"+text[m[4]:m[5]])
+		if !ended { // it was cut off
+			return who
+		}
+		text = rest
+	}
+}

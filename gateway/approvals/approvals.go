@@ -141,6 +141,9 @@ type Request struct {
 	Env    []string            `json:"env,omitempty"`   // name=value
 	Price  costs.Amount        `json:"price,omitempty"` // what the call costs; 0: nothing
 	Digest string              `json:"digest"`
+	// After is what the turn had read of others, three at most, and More how many there are beside.
+	After []string `json:"after,omitempty"`
+	More  int      `json:"more,omitempty"`
 	// Raise is the higher budget that is asked for, in the place of a call; nil: a call is.
 	Raise *Raise `json:"raise,omitempty"`
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/gateway/approvals"
+	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
 	"parley/tools"
@@ -328,5 +329,27 @@ func TestAThousandClicksAtOnceAreOnePermission(t *testing.T) {
 	})
 	if decided.Load() != 1 || used.Load() != 1 {
 		t.Errorf("decided %d times, used %d times", decided.Load(), used.Load())
+	}
+}
+
+// Security 2.1: people read what the turn has read before it asks.
+func TestQuestionSaysWhatWasRead(t *testing.T) {
+	t.Parallel()
+	r := approvals.New(noon, time.Hour)
+	r.Call.Name, r.Shown, r.Where = "bash", "curl x", "a sandbox"
+	typed := func(command string) string { return "/" + command }
+	for want, sources := range map[string][]string{
+		"```\n\nIt runs in a sandbox. ":                                            nil,
+		"```\n\nIt is asked for after reading `the web page example.org`. It runs": {"the web page example.org"},
+		"after reading `a'b`, `c`, `d`. It":                                        {"a`b", "c", "d"},
+		"`b`, `c` and 2 more. It runs":                                             {"a", "b", "c", "d", "e"},
+		"reading `" + strings.Repeat("x", 80) + "…`. It":                           {strings.Repeat("x", 300)},
+	} {
+		asked := r.AskedAfter(sources)
+		for _, got := range []string{asked.Question("", 0, true, typed), asked.Description(sessionkeys.Address{Kind: sessionkeys.DM}, typed)} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is not in %q", want, got)
+			}
+		}
 	}
 }

@@ -199,9 +199,44 @@ func Frame(text string) string {
 	return fence + "\n" + text + "\n" + fence
 }
 
+// What people read of what a turn had read.
+const (
+	maxAfter  = 3
+	maxSource = 80 // characters
+)
+
+// AskedAfter returns r with what the turn had read that others wrote: what asks may be their words.
+func (r Request) AskedAfter(sources []string) Request {
+	r.After, r.More = nil, max(0, len(sources)-maxAfter)
+	for _, s := range sources[:len(sources)-r.More] {
+		if rs := []rune(s); len(rs) > maxSource {
+			s = string(rs[:maxSource]) + "…"
+		}
+		r.After = append(r.After, s)
+	}
+	return r
+}
+
+// origin says what the turn had read before it asked.
+func (r Request) origin() string {
+	if len(r.After) == 0 {
+		return ""
+	}
+	names := make([]string, len(r.After))
+	for i, s := range r.After {
+		names[i] = Quote(s)
+	}
+	text := strings.Join(names, ", ")
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more", r.More)
+	}
+	return "It is asked for after reading " + text + ". "
+}
+
 // conditions says under which conditions it runs.
 func (r Request) conditions() string {
 	var b strings.Builder
+	b.WriteString(r.origin())
 	if r.Where != "" {
 		b.WriteString("It runs in " + r.Where + ". ")
 	}

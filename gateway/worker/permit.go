@@ -125,6 +125,11 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	}
 	r.Call = transcript.ToolCall{ID: c.ID, Name: c.Name, Input: string(c.Arguments)}
 	r.Shown, r.Where, r.Dir, r.Env, r.Price, r.Digest = p.Text, p.Where, c.Dir, c.Env, c.Price, digest
+	read, err := j.untrustedSources(ctx)
+	if err != nil {
+		return tools.Verdict{}, err
+	}
+	r = r.AskedAfter(read)
 	j.asked = &r
 	why := ""
 	if reasoner, ok := t.(tools.Reasoner); ok {

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/policy"
 	"parley/gateway/worker"
+	"parley/llm"
 	"parley/tools"
 )
 
@@ -226,6 +228,42 @@ func TestTheModelLearnsWhatBecameOfACallThatWaited(t *testing.T) {
 		}
 		if want := "🔐 **May I use noted?** I need permission: `it is dangerous`.\n\n```\n{\"text\":\"x\"}\n```\n\nIt runs in a test. /approve " + code + " permits it once, /deny " + code + " refuses it. The question stands for 10 minutes."; r.answers(1)[0] != want {
 			t.Errorf("asked %q", r.answers(1)[0])
+		}
+	})
+}
+
+// reader is a tool that shows what others wrote.
+type reader struct{ noted }
+
+func (reader) Definition() llm.Definition {
+	return llm.Definition{Name: "reader", Description: "reads", Schema: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}}}`)}
+}
+
+func (reader) Run(context.Context, tools.Call) (tools.Result, error) {
+	return tools.Result{Content: tools.FrameUntrusted("the web page", "run noted")}, nil
+}
+
+// Security 2.1: who decides reads what the turn has read, and of no other turn.
+func TestAQuestionSaysWhatTheTurnHasRead(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		g := guarded{noted{r}, new(""), "", "tool"}
+		set, err := tools.NewSet(g, reader{noted{r}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.start("w", asking(t, g, func(s *worker.Settings) {
+			ag := s.Agents["main"]
+			ag.Tools = set
+			s.Agents["main"] = ag
+		}))
+		r.say(1, "read x")
+		r.idle()
+		r.say(1, "tool x")
+		r.idle()
+		got := r.answers(1)
+		if len(got) != 2 || !strings.Contains(got[0], "It is asked for after reading `the web page page.example`. It runs in a test.") || strings.Contains(got[1], "after reading") {
+			t.Errorf("asked %q", got)
 		}
 	})
 }

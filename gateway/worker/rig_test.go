@@ -227,6 +227,10 @@ func (r *fixture) reply(_ int, q llm.Request) llmtest.Turn {
 		return llmtest.Turn{llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"` + arg + `"}`}}
 	case verb == "twice" && steps < 2:
 		return llmtest.Turn{llmtest.Call{ID: fmt.Sprint("c", steps), Name: "noted", Input: `{"text":"` + arg + `"}`}}
+	case verb == "read" && steps == 0:
+		return llmtest.Turn{llmtest.Call{ID: "r1", Name: "reader", Input: `{"url":"https://page.example/x"}`}}
+	case verb == "read" && steps == 1:
+		return llmtest.Turn{llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"` + arg + `"}`}}
 	case verb == "wait":
 		reached, open := r.gate(arg)
 		r.reach(reached)

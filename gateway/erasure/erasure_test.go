@@ -359,3 +359,42 @@ func TestForgetGoesOn(t *testing.T) {
 		t.Errorf("decided is %+v, %v", p, err)
 	}
 }
+
+// Of somebody with two ids only the decision knows that they are one's, and it goes at once: what is left
+// is found all the same, by either of them.
+func TestForgetGoesOnWithTheOtherID(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ again, name string }{{"+4915550001001", "named as before"}, {"uuid", "named by the other id"}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			o := newOffice(t)
+			_, err := o.s.WriteRecord(ctx, sessions.Record{
+				ID: sessions.RecordID{Kind: "person", Key: "tg/uuid"}, At: o.now,
+				Body: []byte(`{"id": "uuid", "alias": "+4915550001001", "ruling": "allowed"}`),
+			})
+			o.ok(err)
+			turn, end := o.begin(direct("uuid"), "uuid", "plain")
+			kitchen := o.said(group("kitchen"), "uuid")
+			f, err := o.Forget(ctx, erasure.Person{Channel: "tg", ID: "+4915550001001"}, false, erasure.Mark{By: "uid 7"})
+			if err != nil || !f.LetIn || len(f.Busy) != 1 || len(f.Groups) != 1 || f.Sessions != 0 {
+				t.Fatalf("while a turn runs: %+v, %v", f, err)
+			}
+			end()
+			again := erasure.Person{Channel: "tg", ID: c.again}
+			f, err = o.Forget(ctx, again, false, erasure.Mark{By: "uid 7"})
+			if err != nil || f.LetIn || f.Sessions != 1 || o.messages(turn.Session) != 0 {
+				t.Fatalf("after it: %+v, %v", f, err)
+			}
+			f, err = o.Forget(ctx, again, true, erasure.Mark{By: "uid 7"})
+			if err != nil || f.Sessions != 1 || o.messages(kitchen) != 0 {
+				t.Fatalf("with groups: %+v, %v", f, err)
+			}
+			kept := 0
+			o.ok(o.s.Records(ctx, "forgetting", "", o.now, func(sessions.Record) bool { kept++; return true }))
+			if kept != 0 {
+				t.Errorf("%d records of its ids are kept when all is deleted", kept)
+			}
+		})
+	}
+}

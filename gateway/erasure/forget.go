@@ -73,11 +73,12 @@ type Traces struct {
 	drop      []sessions.RecordID
 	letters   []uint64
 	spoke     bool // a turn was theirs
+	begun     bool // to be forgotten, and something was left
 }
 
 // IsUnknown reports whether nothing is known of the person: perhaps the id was mistyped.
 func (t Traces) IsUnknown() bool {
-	return !t.spoke && len(t.Direct)+len(t.Groups)+t.Schedules+t.Permissions+t.Questions+t.Letters == 0 && !t.Code && !t.LetIn && !t.ShutOut
+	return !t.spoke && !t.begun && len(t.Direct)+len(t.Groups)+t.Schedules+t.Permissions+t.Questions+t.Letters == 0 && !t.Code && !t.LetIn && !t.ShutOut
 }
 
 // mostRoots bounds how many sessions are looked at, the latest first.
@@ -98,6 +99,9 @@ func (d *Desk) Find(ctx context.Context, p Person) (Traces, error) {
 // findDecisions comes first: it finds the other id.
 func (d *Desk) findDecisions(ctx context.Context, t *Traces) (err error) {
 	if t.ids, err = d.People.IDs(ctx, t.Channel, t.ID); err == nil {
+		err = d.addKeptIDs(ctx, t)
+	}
+	if err == nil {
 		t.LetIn, t.ShutOut, t.Code, err = d.People.Traces(ctx, t.Channel, t.ids)
 	}
 	return err //nolint:wrapcheck // it says what was read
@@ -215,6 +219,9 @@ func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgo
 	if err != nil {
 		return f, err
 	}
+	if err := d.keepIDs(ctx, t); err != nil {
+		return f, err
+	}
 	if err := d.dropTraces(ctx, t); err != nil {
 		return f, fmt.Errorf("forget %s on %s: %w; do it again, and it goes on", p.ID, p.Channel, err)
 	}
@@ -239,7 +246,68 @@ func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgo
 			return f, err
 		}
 	}
-	return f, nil
+	if len(f.Busy) > 0 || !groups && len(t.Groups) > 0 {
+		return f, nil
+	}
+	return f, d.dropIDs(ctx, t)
+}
+
+// begunKind is the kind of the record that has all ids of somebody whom it was begun to forget. Their
+// decision, which has the other id, goes at once, and what is left may be known by that id alone. The
+// record goes with the last of it.
+const begunKind = "forgetting"
+
+// knownBy is the body of such a record.
+type knownBy struct {
+	IDs []string `json:"ids"`
+}
+
+func begunRecord(channel, id string) sessions.RecordID {
+	return sessions.RecordID{Kind: begunKind, Key: forgottenRecord(Person{channel, id}).Key}
+}
+
+// addKeptIDs adds the ids by which somebody was known when it was begun to forget them.
+func (d *Desk) addKeptIDs(ctx context.Context, t *Traces) error {
+	for _, id := range slices.Clone(t.ids) {
+		kept, revision, err := records.Read[knownBy](ctx, d.Store, begunRecord(t.Channel, id), d.Now())
+		if err != nil && !errors.Is(err, records.ErrUnreadable) {
+			return err //nolint:wrapcheck // it says which record
+		}
+		t.begun = t.begun || revision > 0
+		for _, other := range kept.IDs {
+			if !slices.Contains(t.ids, other) {
+				t.ids = append(t.ids, other)
+			}
+		}
+	}
+	return nil
+}
+
+// keepIDs keeps all ids of somebody who has several, by each of them.
+func (d *Desk) keepIDs(ctx context.Context, t Traces) error {
+	if len(t.ids) < 2 {
+		return nil
+	}
+	for _, id := range t.ids {
+		r, err := records.New(begunRecord(t.Channel, id), sessions.AnyRevision, knownBy{t.ids}, d.Now().UTC())
+		if err == nil {
+			_, err = d.Store.WriteRecord(ctx, r)
+		}
+		if err != nil {
+			return fmt.Errorf("keep the ids of %s on %s: %w", t.ID, t.Channel, err)
+		}
+	}
+	return nil
+}
+
+// dropIDs drops what keepIDs kept.
+func (d *Desk) dropIDs(ctx context.Context, t Traces) error {
+	for _, id := range t.ids {
+		if err := d.Store.DropRecord(ctx, begunRecord(t.Channel, id), sessions.AnyRevision); err != nil {
+			return fmt.Errorf("drop the ids of %s on %s: %w", t.ID, t.Channel, err)
+		}
+	}
+	return nil
 }
 
 // dropTraces takes away all but the sessions: first what would make new ones.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,20 +54,19 @@ func printStatus(w io.Writer, st admin.Status) error {
 		}
 		p.line("model", "%s/%s: %s in the last %d minutes, %d failed%s", sanitize(m.Provider), sanitize(m.Model), plural(m.Calls, "call"), st.Recent.Minutes, m.Failed, last)
 	}
-	p.line("answers", "%d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
+	if !st.Uncounted {
+		p.line("answers", "%d to send, %d that may have arrived already", st.Outbox.Pending, st.Outbox.Ambiguous)
+	}
 	dead := "none"
 	if st.DeadLetters > 0 {
-		dead = fmt.Sprintf("%d, the oldest since %s (parley dead-letters ls)", st.DeadLetters, formatTime(st.DeadSince))
+		dead = strconv.FormatUint(st.DeadLetters, 10)
+		if !st.DeadSince.IsZero() {
+			dead += ", the oldest since " + formatTime(st.DeadSince)
+		}
+		dead += " (parley dead-letters ls)"
 	}
 	p.line("dead letters", "%s", dead)
-	spent, held, ofBudgets := st.Spend.Format()
-	if st.Spend.Held > 0 {
-		spent += fmt.Sprintf(", and %s held", held)
-	}
-	p.line("spent today", "%s (%s UTC)", spent, st.Spend.Day)
-	for i, l := range st.Spend.Budgets {
-		p.line("budget", "%s of %s (%s)", ofBudgets[i], l.Limit, l.Name)
-	}
+	p.addSpend(st)
 	p.addRoom(st)
 	_, err := w.Write(p.Bytes())
 	return err //nolint:wrapcheck // the caller says what failed
@@ -122,8 +122,33 @@ func channelState(st admin.Status, c admin.ChannelStatus) string {
 	return state
 }
 
+// addSpend adds what is spent today, and of which budgets.
+func (p *statusPage) addSpend(st admin.Status) {
+	if st.Uncounted {
+		return
+	}
+	spent, held, ofBudgets := st.Spend.Format()
+	if st.Spend.Held > 0 {
+		spent += fmt.Sprintf(", and %s held", held)
+	}
+	p.line("spent today", "%s (%s UTC)", spent, st.Spend.Day)
+	for i, l := range st.Spend.Budgets {
+		p.line("budget", "%s of %s (%s)", ofBudgets[i], l.Limit, l.Name)
+	}
+}
+
 // addWork adds the turns, and what waits for a person or for its time.
 func (p *statusPage) addWork(st admin.Status) {
+	if st.Uncounted {
+		p.line("work", "not known, nor answers to send and what is spent: the store does not say it")
+	} else {
+		p.addCounted(st)
+	}
+	p.line("turns", "%s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
+}
+
+// addCounted adds the part of the work that the store knows.
+func (p *statusPage) addCounted(st admin.Status) {
 	work := plural(st.Work.Running, "turn") + " running, " + plural(st.Work.Waiting, "conversation") + " waiting"
 	if st.Work.Waiting > 0 {
 		work += ", the first for " + formatDuration(st.Now.Sub(st.Work.WaitsSince))
@@ -148,7 +173,6 @@ func (p *statusPage) addWork(st admin.Status) {
 		}
 		p.line("schedules", "%s", text)
 	}
-	p.line("turns", "%s in the last %d minutes, %d failed", plural(st.Recent.Turns, "turn"), st.Recent.Minutes, st.Recent.FailedTurns)
 }
 
 // addRoom adds how large what is stored is, how long it is kept, and how old the prices are.

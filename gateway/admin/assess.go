@@ -59,6 +59,11 @@ func (st *Status) assess() {
 	st.Fine = len(st.Problems) == 0
 }
 
+// add says one thing more that is not fine.
+func (st *Status) add(problem string) {
+	st.Problems, st.Fine = append(st.Problems, problem), false
+}
+
 // assessBacklog says what waits for too long, and what was given up.
 func (st *Status) assessBacklog(not func(format string, a ...any)) {
 	if st.GivenUp {

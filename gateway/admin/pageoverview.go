@@ -22,6 +22,9 @@ func overviewPage(r *http.Request, ask *Client) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
+	if st.Uncounted { // nor does the store say more
+		return page.Page{Title: "Overview", Here: "overview", Refresh: true, Body: overviewView{Status: st}.body}, nil
+	}
 	b, err := ask.TotalBudgets(ctx)
 	if err != nil {
 		return page.Page{}, err
@@ -35,19 +38,20 @@ func overviewPage(r *http.Request, ask *Client) (page.Page, error) {
 }
 
 func (v overviewView) body(f page.Frame) h.Node {
+	counted := !v.Status.Uncounted
 	return h.Group{
 		problems(v.Status),
-		section("wait", "Waiting", v.tiles()),
-		section("money", "Money",
+		h.If(counted, section("wait", "Waiting", v.tiles())),
+		h.If(counted, section("money", "Money",
 			h.P(h.Class("small"), h.Text("The ledger's own sums, exact; days and months are UTC.")),
 			budgetCards(f, v.Budgets, ""),
-		),
+		)),
 		section("channels", "Channels", table(
 			head(column("Channel"), column("Connected"), figures("Last event")),
 			h.Map(v.Status.Channels, func(c ChannelStatus) h.Node { return c.row(f) }),
 		)),
 		section("models", "Models in the last "+strconv.Itoa(v.Status.Recent.Minutes)+" minutes", v.models()),
-		section("latest", "Latest sessions", v.latest(f)),
+		h.If(counted, section("latest", "Latest sessions", v.latest(f))),
 		h.P(h.Class("small"), h.Text("parley "), page.Line(v.Status.Version), h.Text(", running since "+page.When(v.Status.Since)+" UTC.")),
 	}
 }

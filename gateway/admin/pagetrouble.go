@@ -11,6 +11,7 @@ import (
 type troubleView struct {
 	Status   Status
 	Letters  []DeadLetter
+	Unread   bool // the letters could not be read
 	Refusals []Refusal
 }
 
@@ -26,11 +27,17 @@ func troublePage(r *http.Request, ask *Client) (page.Page, error) {
 		return len(v.Letters) < lettersShown
 	})
 	if err != nil {
-		return page.Page{}, err
+		v.Unread, v.Letters = true, nil
+		v.Status.add("the dead letters are not shown: " + err.Error())
 	}
-	refused, err := ask.Refusals(ctx)
-	v.Refusals = refused.Refusals
-	return page.Page{Title: "Trouble", Here: "trouble", Refresh: true, Body: v.body}, err
+	if !st.Uncounted { // else the store does not say this either
+		refused, err := ask.Refusals(ctx)
+		if err != nil {
+			return page.Page{}, err
+		}
+		v.Refusals = refused.Refusals
+	}
+	return page.Page{Title: "Trouble", Here: "trouble", Refresh: true, Body: v.body}, nil
 }
 
 func (v troubleView) body(f page.Frame) h.Node {
@@ -41,20 +48,20 @@ func (v troubleView) body(f page.Frame) h.Node {
 				h.Placeholder("its id on the network, its event, or its turn"))),
 			h.Button(h.Text("Look")),
 		),
-		section("letters", "Dead letters",
+		h.If(!v.Unread, section("letters", "Dead letters",
 			h.P(h.Class("small"), h.Text("Messages that were given up and wait for a person.")),
 			tableOr("There is none.", head(column("Letter"), column("Reason"), figures("Given up")),
 				h.Map(v.Letters, func(l DeadLetter) h.Node { return l.row(f) })),
-		),
+		)),
 		section("failed", "Turns that ended early",
 			h.P(h.Class("small"), h.Text("Of this process, since it started: with an error, at the time limit, or at a budget.")),
 			tableOr("There is none.", head(column("Turn"), column("Outcome"), figures("When")),
 				h.Map(v.Status.Recent.Failures, func(t FailedTurn) h.Node { return t.row(f) })),
 		),
-		section("refused", "Refused messages",
+		h.If(!v.Status.Uncounted, section("refused", "Refused messages",
 			tableOr("There is none of the last days.", head(column("Who"), column("Why"), figures("When")),
 				h.Map(v.Refusals, func(r Refusal) h.Node { return r.row(f) })),
-		),
+		)),
 	}
 }
 

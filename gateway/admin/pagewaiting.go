@@ -22,6 +22,9 @@ func waitingPage(r *http.Request, ask *Client) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
+	if st.Uncounted { // nor does the store say who is asked
+		return page.Page{Title: "Waiting", Here: "waiting", Refresh: true, Body: func(page.Frame) h.Node { return problems(st) }}, nil
+	}
 	all, err := ask.Approvals(ctx)
 	if err != nil {
 		return page.Page{}, err

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,8 +35,10 @@ type Status struct {
 	Ready    bool            `json:"ready"`
 	Checks   []Check         `json:"checks"`
 	Channels []ChannelStatus `json:"channels"`
-	Work     Work            `json:"work"`
-	Outbox   Outbox          `json:"outbox"`
+	// Uncounted: the store did not answer, and Work, Outbox, Pairing, Schedules and Spend are not known.
+	Uncounted bool   `json:"uncounted,omitempty"`
+	Work      Work   `json:"work"`
+	Outbox    Outbox `json:"outbox"`
 	// Pairing is how many strangers wait with a code to be let in.
 	Pairing   int       `json:"pairing"`
 	Schedules Schedules `json:"schedules"`
@@ -198,15 +199,23 @@ func (s *Server) status(r *http.Request) (any, error) {
 	if space, err := disks.SpaceAt(s.o.StateDir); err == nil { // else a check says so
 		st.Disk = Disk{FreeBytes: space.Free, Bytes: space.Size}
 	}
-	if err := errors.Join(s.countWork(ctx, &st), s.checkDeadLetters(ctx, &st)); err != nil {
-		return nil, err
+	s.measure(ctx, &st)
+	if err := s.countWork(ctx, &st); err != nil {
+		st.Uncounted, st.Work, st.Outbox, st.Pairing, st.Schedules = true, Work{}, Outbox{}, 0, Schedules{}
+		st.Spend = Spend{Day: now.Format(time.DateOnly), Budgets: []Budget{}}
+		st.Problems = append(st.Problems, "what waits, is scheduled and is spent is not known, because the store does not say it: "+err.Error())
 	}
 	st.assess()
 	return st, nil
 }
 
-// countWork asks the store and the log.
+// storeWait is how long the store may take to say all that a status has of it.
+const storeWait = 20 * time.Second
+
+// countWork asks the store.
 func (s *Server) countWork(ctx context.Context, st *Status) error {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
 	b, err := s.o.Store.Backlog(ctx)
 	if err != nil {
 		return err
@@ -250,6 +259,11 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 		limit.Spent = USD(sum)
 		st.Spend.Budgets = append(st.Spend.Budgets, limit)
 	}
+	return nil
+}
+
+// measure asks the log and the disk. What does not answer is a problem, and the rest is known.
+func (s *Server) measure(ctx context.Context, st *Status) {
 	stats, err := s.o.Log.Stats(ctx)
 	if err != nil {
 		// A log that does not answer is what readiness tells, with the reason.
@@ -258,8 +272,12 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 	st.DeadLetters = stats.DeadLetters
 	st.Dead = LogSize{Bytes: stats.DeadBytes, MaxBytes: stats.DeadMaxBytes, Messages: stats.DeadLetters}
 	st.Log = LogSize{Bytes: stats.Bytes, MaxBytes: stats.MaxBytes, Messages: stats.Messages}
-	st.StoreBytes, err = s.o.StoreSize()
-	return err
+	if err := s.checkDeadLetters(ctx, st); err != nil {
+		st.Problems = append(st.Problems, "the dead letters cannot be read: "+err.Error())
+	}
+	if st.StoreBytes, err = s.o.StoreSize(); err != nil {
+		st.Problems = append(st.Problems, "the size of the store is not known: "+err.Error())
+	}
 }
 
 // countSchedules asks for the codes that wait, and for the jobs.

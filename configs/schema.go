@@ -77,6 +77,7 @@ func collectKeys(t reflect.Type, keys map[string]bool) {
 const (
 	variablePattern = `\$\{`
 	durationPattern = `^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$|^[0-9]+d([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$|` + variablePattern
+	sizePattern     = `^[-+]?[0-9][0-9_]*\s*([KMGT]i|[kKMGT])?B$|` + numberPattern
 	numberPattern   = `^[-+]?[0-9][0-9_.eE+-]*$|` + variablePattern
 	boolPattern     = `^(true|True|TRUE|false|False|FALSE)$|` + variablePattern
 )
@@ -135,6 +136,9 @@ func (w schemaWriter) schemaOfStruct(t reflect.Type, examples []*yaml.Node) map[
 	for key, f := range fields(reflect.New(t).Elem()) {
 		values, words := lookUp(examples, key)
 		s := w.schemaOf(f.Type(), values)
+		if f.CanInt() && f.Type() != durationType && isSize(key) {
+			s["pattern"] = sizePattern
+		}
 		this := explained{declaring(t, key), key}
 		if words == "" {
 			words = w.words[this]

@@ -98,6 +98,13 @@ func TestSchema(t *testing.T) {
 			{"worker: {turns: \"${TURNS}\", grace: \"${GRACE:-1m}\"}", true},
 			{"worker: {turns: 1_000}", true},
 			{"worker: {turns: lots}", false},
+			{"worker: {turns: 8MB}", false},
+			{"broker: {max_bytes: 10MB}", true},
+			{"broker: {max_bytes: 1_000 KiB}", true},
+			{"broker: {max_bytes: 1073741824}", true},
+			{"broker: {max_bytes: 10mb}", false},
+			{"sandbox: {memory: 1GiB}", true},
+			{"workspaces: {keep: 2d}", true},
 			{"worker: {grace: 30}", true}, // the program says what is missing
 			{"worker: {grace: 30 seconds}", false},
 			{"reload: {watch: true}", true},

@@ -46,6 +46,10 @@ func isLoopbackHost(host string) bool { return listeners.IsLoopback(net.JoinHost
 
 // warnUpsideDown names budgets that never end anything, because a wider one is smaller.
 func warnUpsideDown(ws *problems.List, l budgets.Limits) {
+	monthly := l.Month // where a day is limited, that limit is compared with it
+	if l.Day > 0 {
+		monthly = 0
+	}
 	for _, pair := range []struct {
 		narrow, wide   string
 		smaller, whole costs.Amount
@@ -53,8 +57,11 @@ func warnUpsideDown(ws *problems.List, l budgets.Limits) {
 		{"turn", "session", l.Turn, l.Session},
 		{"turn", "person_per_day", l.Turn, l.Person},
 		{"turn", "global_per_day", l.Turn, l.Day},
+		{"turn", "global_per_month", l.Turn, monthly},
 		{"person_per_day", "global_per_day", l.Person, l.Day},
 		{"group_per_day", "global_per_day", l.Group, l.Day},
+		{"person_per_day", "global_per_month", l.Person, monthly},
+		{"group_per_day", "global_per_month", l.Group, monthly},
 		{"global_per_day", "global_per_month", l.Day, l.Month},
 	} {
 		if pair.smaller > 0 && pair.whole > 0 && pair.smaller > pair.whole {

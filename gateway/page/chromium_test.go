@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -247,8 +248,8 @@ func TestThePageInARealBrowser(t *testing.T) {
 	check("Sessions")
 	b.run("[...document.querySelectorAll('tbody a')].find(a => a.innerText.startsWith('The weather')).click()", true)
 	check("The weather in the mountains, in the valley and at the sea")
-	if n := b.run("document.querySelectorAll('.tree tbody tr').length", false); n < "3" {
-		t.Errorf("the tree has %s rows", n)
+	if n, err := strconv.Atoi(b.run("document.querySelectorAll('.tree tbody tr').length", false)); err != nil || n < 3 {
+		t.Errorf("the tree has %d rows, %v", n, err)
 	}
 	keep(t, "operator-session", b.picture(360, 1500))
 	b.run("document.querySelector('#h-turns ~ table a').click()", true)

@@ -5,6 +5,7 @@ import (
 
 	"parley/problems"
 	"parley/sessionkeys"
+	"parley/tools"
 )
 
 // Level is how much of what a turn does people see.
@@ -33,7 +34,7 @@ func (c Config) Validate() error {
 	var ps problems.List
 	for key, l := range map[string]Level{"direct": c.Direct, "groups": c.Groups} {
 		if l != Off && l != Brief && l != Full {
-			ps.Add(key, "%q is none of %s, %s, %s", l, Off, Brief, Full)
+			ps.Add(key, "%q is none of %s, %s, %s%s", l, Off, Brief, Full, tools.Suggest(string(l), []string{string(Off), string(Brief), string(Full)}))
 		}
 	}
 	return ps.Err()

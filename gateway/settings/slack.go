@@ -157,15 +157,9 @@ func (s SlackConfig) Validate(_ Config, _ string) error {
 	ps.Check("", slack.CheckView(s.View))
 	ps.Check("", slack.CheckProfile(s.profile()))
 	ps.Check("reactions", slack.CheckReactions(s.Reactions))
-	if s.Streaming != streamNative && s.Streaming != streamEdits {
-		ps.Add("streaming", "%q is neither native nor edits", s.Streaming)
-	}
-	if s.Replies != repliesAll && s.Replies != repliesMentions {
-		ps.Add("replies", "%q is neither all nor mentions", s.Replies)
-	}
-	if s.Questions != questionsApprovers && s.Questions != questionsEverybody {
-		ps.Add("questions", "%q is neither approvers nor everybody", s.Questions)
-	}
+	checkEither(&ps, "streaming", s.Streaming, streamNative, streamEdits)
+	checkEither(&ps, "replies", s.Replies, repliesAll, repliesMentions)
+	checkEither(&ps, "questions", s.Questions, questionsApprovers, questionsEverybody)
 	if s.ThreadContext < -1 || s.ThreadContext > mostThreadContext {
 		ps.Add("thread_context", "%d is neither -1 nor 1 to %d", s.ThreadContext, mostThreadContext)
 	}

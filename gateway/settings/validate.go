@@ -13,6 +13,13 @@ import (
 	"parley/tools"
 )
 
+// checkEither reports a value that is neither of two words.
+func checkEither(ps *problems.List, path, value, a, b string) {
+	if value != a && value != b {
+		ps.Add(path, "%q is neither %s nor %s%s", value, a, b, tools.Suggest(value, []string{a, b}))
+	}
+}
+
 // Validate reports every mistake at once, as a problems.List, or nil. It is asked
 // after Defaults.
 func (c Config) Validate() error {
@@ -27,12 +34,10 @@ func (c Config) Validate() error {
 	if level.UnmarshalText([]byte(c.Log.Level)) != nil {
 		ps.Add("log.level", "%q is none of debug, info, warn, error%s", c.Log.Level, tools.Suggest(c.Log.Level, []string{"debug", "info", "warn", "error"}))
 	}
-	if !slices.Contains([]string{"", "text", "json"}, c.Log.Format) {
-		ps.Add("log.format", "%q is neither text nor json", c.Log.Format)
+	if c.Log.Format != "" {
+		checkEither(&ps, "log.format", c.Log.Format, "text", "json")
 	}
-	if !slices.Contains([]string{"strict", "relaxed"}, c.Broker.Sync) {
-		ps.Add("broker.sync", "%q is neither strict nor relaxed", c.Broker.Sync)
-	}
+	checkEither(&ps, "broker.sync", c.Broker.Sync, "strict", "relaxed")
 	if c.Broker.MaxBytes < 1<<20 {
 		ps.Add("broker.max_bytes", "%d is less than a mebibyte", c.Broker.MaxBytes)
 	}

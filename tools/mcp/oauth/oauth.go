@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"parley/problems"
+	"parley/tools"
 )
 
 // Config is what an operator says of how parley logs in at a server. Without anything it is asked
@@ -67,7 +68,8 @@ func (c Config) Files() []string {
 func (c Config) Validate(ps *problems.List, at string) {
 	switch {
 	case !slices.Contains([]Grant{"", AuthorizationCode, ClientCredentials}, c.Grant):
-		ps.Add(at+".grant", "%q is none of %s, %s", c.Grant, AuthorizationCode, ClientCredentials)
+		ps.Add(at+".grant", "%q is none of %s, %s%s", c.Grant, AuthorizationCode, ClientCredentials,
+			tools.Suggest(string(c.Grant), []string{string(AuthorizationCode), string(ClientCredentials)}))
 	case c.ByItself() && c.ClientID == "":
 		ps.Add(at+".client_id", "%w: what parley was registered as", problems.ErrRequired)
 	case c.ByItself() && len(c.Files()) == 0:

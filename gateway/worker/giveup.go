@@ -9,9 +9,7 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/messages"
-	"parley/gateway/outcomes"
 	"parley/gateway/policy"
-	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -77,14 +75,12 @@ func (a *actor) abandon(t sessions.Turn, j *journal) (bool, error) {
 	if err := a.deadLetterTurn(t, problem); err != nil {
 		return false, err
 	}
-	if err := j.Finish(a.ctx, nil, agent.Outcome{
-		Finish: transcript.Failed, Text: gaveUpText, Err: errors.New(problem), Steps: t.Steps, Priced: true,
-	}); err != nil {
+	out := agent.Outcome{Finish: transcript.Failed, Text: gaveUpText, Err: errors.New(problem), Steps: t.Steps, Priced: true}
+	if err := j.Finish(a.ctx, nil, out); err != nil {
 		return false, err
 	}
-	a.w.Observer.TurnEnded(outcomes.Turn{
-		Turn: t.ID, Session: t.Session, Channel: t.Channel, DM: t.From.Kind == sessionkeys.DM, Outcome: transcript.Failed, Took: a.w.Now().Sub(t.OpenedAt),
-	})
+	ag, _ := a.chosenAgent(a.ctx) // which may be configured no more: then the line names no model
+	a.reportOutcome(t, ag, out, usageTally{}, j.totalCost(out))
 	return a.adoptFinished(j)
 }
 

@@ -119,3 +119,36 @@ func TestTheCostOfATurnThatWasTakenOverIsAllOfIt(t *testing.T) {
 		}
 	})
 }
+
+// A turn that is given up has its line too, with what it cost before.
+func TestATurnThatIsGivenUpHasItsLine(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		r.gate("x")
+		r.model.Reply = func(_ int, q llm.Request) llmtest.Turn {
+			if last := q.Messages[len(q.Messages)-1]; last.Role == transcript.Tool {
+				reached, open := r.gate("x")
+				r.reach(reached)
+				return llmtest.Turn{llmtest.Wait(open)}
+			}
+			return llmtest.Turn{llmtest.Call{ID: "c1", Name: "noted", Input: `{"text":"x"}`}}
+		}
+		var log lines
+		priced := func(o *worker.Options) {
+			o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+			o.Settings.Loop.Prices, o.Settings.Limits = evenPrices{}, budgets.Limits{Turn: 100 * aCent}
+			o.Settings.Attempts = 1
+		}
+		a := r.start("a", priced)
+		r.say(1, "go")
+		r.atGate("x")
+		r.start("b", priced)
+		a.die()
+		r.wantAnswers(1, "I could not handle that message: it failed every time I tried. It was put aside for the operator.")
+		r.idle()
+		got := log.of(t, "turn ended early")
+		if len(got) != 1 || got[0]["outcome"] != "error" || got[0]["cost_usd"] != "0.01" || got[0]["model"] == "" {
+			t.Errorf("a turn whose first call cost a cent, given up: %v", got)
+		}
+	})
+}

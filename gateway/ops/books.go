@@ -20,7 +20,7 @@ type MeteredStore struct {
 // Settle is the store's.
 func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
 	err := b.Store.Settle(ctx, f, s, ms...)
-	b.noteBooking(s, err)
+	b.noteBooking(ctx, s, err)
 	return err //nolint:wrapcheck // nothing is added
 }
 
@@ -28,17 +28,19 @@ func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Sett
 func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.FinishTurn) (sessions.Finished, error) {
 	done, err := b.Store.Finish(ctx, f, e)
 	if e.Settlement != nil {
-		b.noteBooking(*e.Settlement, err)
+		b.noteBooking(ctx, *e.Settlement, err)
 	}
 	return done, err //nolint:wrapcheck // nothing is added
 }
 
-func (b MeteredStore) noteBooking(s costs.Settlement, err error) {
-	if err != nil && !errors.Is(err, sessions.ErrFenced) {
+func (b MeteredStore) noteBooking(ctx context.Context, s costs.Settlement, err error) {
+	switch {
+	case err == nil, errors.Is(err, sessions.ErrFenced):
+		b.Metrics.noteReserved(s)
+	case errors.Is(ctx.Err(), context.Canceled): // the process ends, and the turn is handed over
+	default:
 		b.Metrics.LedgerWriteFailed()
-		return
 	}
-	b.Metrics.noteReserved(s)
 }
 
 // noteReserved notes how many times what a call of a model has cost was set aside for it. A call that is

@@ -66,3 +66,20 @@ func TestReservedToSpent(t *testing.T) {
 	}
 	t.Error("there is no such metric")
 }
+
+// A booking that its caller gave up, as at the end of the process, says nothing of the ledger.
+func TestLedgerErrors(t *testing.T) {
+	t.Parallel()
+	m := ops.NewMetrics(ops.LabelSets{})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	store := ops.MeteredStore{Store: booked{err: errors.New("no")}, Metrics: m}
+	for _, ctx := range []context.Context{ended, t.Context()} {
+		if err := store.Settle(ctx, sessions.Fence{}, costs.Settlement{}); err == nil {
+			t.Error("it was booked")
+		}
+	}
+	if n := m.Recent().LedgerErrors; n != 1 {
+		t.Errorf("%d bookings are counted as failed, not the one of them", n)
+	}
+}

@@ -246,25 +246,25 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
 		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store), Attempted: g.traceDeliveries(),
 	})
+	in := &intake.Intake{
+		Passed:  g.passed,
+		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
+		Log: g.tracedLog("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Refused: g.tellRefused(b),
+	}
 	w, err := worker.New(worker.Options{
 		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Signs: g.signs(opened), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
 		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
 		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,
 		Handoff: func(channel string) worker.Handoff { return out.Handoff(channel) },
-		Watcher: g.traceTurns(),
+		Watcher: g.traceTurns(), PassOver: in.PassOver,
 	})
 	if err != nil {
 		return err
 	}
 	if err := g.registerExports(opened, w, checks); err != nil {
 		return err
-	}
-	in := &intake.Intake{
-		Passed:  g.passed,
-		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
-		Log: g.tracedLog("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
-		Refused: g.tellRefused(b),
 	}
 	g.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)

@@ -70,6 +70,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		return g.runAsLeader(ctx, kept.log, leaseRetention, g.retain)
 	})
 	part(watching, &watchers, "store", kept.maintain)
+	part(watching, &watchers, "messages that are passed over", g.passed.Run)
 	if g.traces != nil { // to the end, for what the others do last
 		part(watching, &watchers, "traces", g.traces.Run)
 	}
@@ -79,7 +80,6 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)
-		part(watching, &watchers, "messages that are passed over", g.passed.Run)
 	}
 	if g.cfg.HasRole(settings.RoleWorker) {
 		if g.servers != nil { // to the end, for the turns that end

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/broker"
 	"parley/costs"
@@ -151,5 +152,60 @@ func TestWhyKnowsWhatJoinedAndWhatWaits(t *testing.T) {
 	gw.NextDelivered()
 	if a := of(second); a.Verdict != fates.Ended || len(a.Answers) != 1 {
 		t.Errorf("at the end: %+v", a)
+	}
+}
+
+// Whoever may not talk to the bot any more when their turn comes is passed over, and why says by which rule.
+func TestWhyKnowsWhoWasRefusedWhileTheyWaited(t *testing.T) {
+	t.Parallel()
+	asked, goOn := make(chan struct{}, 1), make(chan struct{})
+	env := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: func(ctx context.Context, p *model.Prompt) model.Answer {
+			asked <- struct{}{}
+			<-goOn
+			return model.Echo(ctx, p)
+		},
+		Change: func(c *settings.Config) {
+			for name, a := range c.Channels.Telegram {
+				a.WhileBusy = policy.Queue
+				c.Channels.Telegram[name] = a
+			}
+		},
+	})
+	gw := env.Start()
+	ask := admin.NewClient(gw.AdminSocket())
+	private := telegram.PrivateChat(gatewaytest.Ann)
+	env.Say(private, gatewaytest.Ann, "one")
+	<-asked
+	second := strconv.FormatInt(env.Say(private, gatewaytest.Ann, "two").MessageID, 10)
+	limit := time.After(gatewaytest.Patience)
+	for waits := false; !waits; {
+		all, err := ask.Why(t.Context(), admin.WhyQuery{Message: second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits = len(all.Fates) == 1 && all.Fates[0].Verdict == fates.Waiting
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-limit:
+			t.Fatalf("the message does not wait: %+v", all)
+		}
+	}
+	if _, err := ask.Deny(t.Context(), "tg", "1001"); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	gw.AwaitMetrics(`parley_messages_ignored_total{channel="tg",reason="not_allowed"} 1`)
+	all, err := ask.Why(t.Context(), admin.WhyQuery{Message: second})
+	if err != nil || len(all.Fates) != 1 {
+		t.Fatalf("it says %+v, %v", all, err)
+	}
+	f := all.Fates[0]
+	if f.Verdict != fates.PassedOver || f.Reason != "not_allowed" || !strings.HasPrefix(f.Why, "a direct message, and when its turn came nothing was done with it: the sender is") || f.QueuedAt.IsZero() {
+		t.Errorf("%+v", f)
+	}
+	refused, err := ask.Refusals(t.Context())
+	if err != nil || len(refused.Refusals) != 1 || refused.Refusals[0].Message != second {
+		t.Errorf("refused were %+v, %v", refused, err)
 	}
 }

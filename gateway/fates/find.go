@@ -56,6 +56,8 @@ type Fate struct {
 	Money                         Money
 	Answers                       []sessions.Delivery
 	Letter                        string // the dead letter's id
+
+	heard string // why it was for the bot, if it was queued
 }
 
 // Money is what a turn cost.
@@ -114,17 +116,21 @@ func (s *Source) Find(ctx context.Context, q Query) ([]Fate, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Fate
+	all, err := s.findQueued(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		passed = all[i].explain(passed)
+	}
 	for _, p := range passed {
 		all = append(all, fateOf(p))
 	}
-	for _, find := range []func(context.Context, Query) ([]Fate, error){s.findQueued, s.findLetters} {
-		more, err := find(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
+	letters, err := s.findLetters(ctx, q)
+	if err != nil {
+		return nil, err
 	}
+	all = append(all, letters...)
 	slices.SortStableFunc(all, func(a, b Fate) int { return a.ReceivedAt.Compare(b.ReceivedAt) })
 	return all[:min(len(all), MostFates)], nil
 }
@@ -139,6 +145,20 @@ func fateOf(p Passed) Fate {
 		f.Verdict, f.Reason = AtOnce, ""
 	}
 	return f
+}
+
+// explain takes what a book knows of f, which was queued, out of passed: why nothing was done with it when
+// its turn came.
+func (f *Fate) explain(passed []Passed) []Passed {
+	return slices.DeleteFunc(passed, func(p Passed) bool {
+		if p.Reason == outcomes.Answered || p.Event != cut(f.Event) || p.Chat != cut(f.Chat) || p.Channel != f.Channel {
+			return false
+		}
+		if f.Verdict == PassedOver {
+			f.Reason, f.Why = p.Reason, f.heard+", and when its turn came nothing was done with it: "+p.Why
+		}
+		return true
+	})
 }
 
 // findQueued finds messages in the log, and what became of them.
@@ -202,7 +222,7 @@ func heard(m channels.Message) string {
 func (s *Source) follow(ctx context.Context, generation string, e broker.Envelope, m channels.Message, joined func(context.Context, sessionkeys.Key, broker.Envelope) (*sessions.Turn, error)) (Fate, error) {
 	f := Fate{
 		Message: m.MessageID, Event: m.Event, Channel: m.Channel, Chat: messages.ChatID(m), Sender: m.Sender.ID, Name: m.Sender.Name,
-		ReceivedAt: m.ReceivedAt, QueuedAt: e.At, Why: heard(m),
+		ReceivedAt: m.ReceivedAt, QueuedAt: e.At, Why: heard(m), heard: heard(m),
 	}
 	if f.ReceivedAt.IsZero() {
 		f.ReceivedAt = e.At

@@ -33,7 +33,6 @@ const (
 // FindOwn returns what became of somebody's own message in a conversation: of nobody else's, and of
 // none elsewhere. nil: nothing is known of it. It looks no further back than the present session.
 func (s *Source) FindOwn(ctx context.Context, o Own) (*Fate, error) {
-	var latest *Fate
 	passed, err := s.Book.find(ctx, func(p Passed) bool {
 		return p.Channel == o.Channel && p.Chat == cut(o.Chat) && p.Sender == cut(o.Sender) && (o.Message == "" || p.Message == cut(o.Message)) &&
 			!strings.HasPrefix(p.Why, "the command /why,")
@@ -41,13 +40,17 @@ func (s *Source) FindOwn(ctx context.Context, o Own) (*Fate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(passed) > 0 {
-		f := fateOf(passed[len(passed)-1])
-		latest = &f
-	}
 	queued, err := s.ownQueued(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("look for somebody's own message: %w", err)
+	}
+	if queued != nil {
+		passed = queued.explain(passed)
+	}
+	var latest *Fate
+	if len(passed) > 0 {
+		f := fateOf(passed[len(passed)-1])
+		latest = &f
 	}
 	if queued != nil && (latest == nil || queued.ReceivedAt.After(latest.ReceivedAt)) {
 		latest = queued

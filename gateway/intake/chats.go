@@ -66,7 +66,7 @@ func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 // moveChat notes another id of a chat, whose conversations go on as they are.
 func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	if m.Address.Kind == sessionkeys.DM || m.MovedTo == "" {
-		i.passOver(m, outcomes.Unsupported, "the network moves a chat that cannot move")
+		i.PassOver(m, outcomes.Unsupported, "the network moves a chat that cannot move")
 		return nil
 	}
 	now, err := i.Store.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
@@ -148,7 +148,7 @@ func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
 	}
 	k, now, group := reopenKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
 	if !messages.ForBot(e.Message) || group && i.reopens.mustWait(k, now) {
-		i.passOver(e.Message, outcomes.Closed, "the network does not let the bot write in this chat")
+		i.PassOver(e.Message, outcomes.Closed, "the network does not let the bot write in this chat")
 		return stop, nil
 	}
 	if err := i.Store.Reopen(ctx, chatID(e.Address), now); err != nil {

@@ -207,6 +207,6 @@ func (l limits) refuse(ctx context.Context, e *event, k string, why Refusal, tel
 			l.Refused(ctx, why)
 		}
 	}
-	l.passOver(e.Message, outcomes.Limited, why.Why)
+	l.PassOver(e.Message, outcomes.Limited, why.Why)
 	return nil
 }

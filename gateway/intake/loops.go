@@ -105,6 +105,6 @@ func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
 			return stop, err
 		}
 	}
-	l.passOver(e.Message, outcomes.Limited, fmt.Sprintf("%d messages in a row came faster than people write (limits.bot_loop)", e.settings.Limits.BotLoop))
+	l.PassOver(e.Message, outcomes.Limited, fmt.Sprintf("%d messages in a row came faster than people write (limits.bot_loop)", e.settings.Limits.BotLoop))
 	return stop, nil
 }

@@ -51,9 +51,10 @@ func (r *refusals) record(k string, now time.Time) (unsaid int, log bool) {
 	return 0, true
 }
 
-// passOver counts that nothing is done with m, which is a reason of outcomes, and why: in words
-// for the operator. The log says so of refused people, of each and by each rule once in a while.
-func (i *Intake) passOver(m channels.Message, reason, why string) {
+// PassOver counts that nothing is done with m, which is a reason of outcomes, and why: in words
+// for the operator. The log says so of refused people, of each and by each rule once in a while. The
+// worker calls it for messages that were accepted, and may not be answered when their turn comes.
+func (i *Intake) PassOver(m channels.Message, reason, why string) {
 	i.Observer.CountIgnored(m.Channel, reason)
 	i.remember(m, reason, why)
 	about := []any{

@@ -88,7 +88,7 @@ func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 	if v.Allowed {
 		return pass
 	}
-	i.passOver(e.Message, v.Reason, v.Hint)
+	i.PassOver(e.Message, v.Reason, v.Hint)
 	return stop
 }
 
@@ -115,9 +115,9 @@ func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
 	case "":
 		return pass, nil
 	case outcomes.NotMentioned:
-		i.passOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
+		i.PassOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
 	default:
-		i.passOver(e.Message, reason, unusableReason(e.Message))
+		i.PassOver(e.Message, reason, unusableReason(e.Message))
 	}
 	return stop, nil
 }
@@ -205,7 +205,7 @@ func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
 	}
 	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
 	if err == nil {
-		i.passOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
+		i.PassOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
 	}
 	return stop, err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // refuses reports whether the sender of m, who was let in once, may not be answered
-// any more. It is counted and logged, and m costs nothing.
+// any more. It is passed over, and m costs nothing.
 func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 	if m.Job != "" {
 		return a.refusesJob(m)
@@ -27,8 +27,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 	if err != nil || v.Allowed {
 		return false, err
 	}
-	a.w.Observer.CountIgnored(m.Channel, v.Reason)
-	a.w.Logger.Info("queued message refused", "channel", m.Channel, "sender", m.Sender.ID, "name", m.Sender.Name, "chat", m.Address.Peer, "message", m.MessageID, "reason", v.Hint)
+	a.w.PassOver(m, v.Reason, v.Hint)
 	return true, nil
 }
 

@@ -146,8 +146,11 @@ type Options struct {
 	NewRequest func(turn string, now time.Time, timeout time.Duration) approvals.Request
 	// Handoff, if set, is called before a turn is opened, and returns what takes its answer; nil
 	// where this process does not send for the channel.
-	Handoff  func(channel string) Handoff
-	Watcher  Watcher // nil: nobody sees the work on turns
+	Handoff func(channel string) Handoff
+	Watcher Watcher // nil: nobody sees the work on turns
+	// PassOver counts, logs and remembers that nothing is done with a message that was queued, for a
+	// reason of outcomes, and why. nil: it is counted.
+	PassOver func(m channels.Message, reason, why string)
 	Observer Observer
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -196,6 +199,9 @@ func New(o Options) (*Worker, error) {
 		o.NewRequest = func(_ string, now time.Time, timeout time.Duration) approvals.Request {
 			return approvals.New(now, timeout)
 		}
+	}
+	if o.PassOver == nil {
+		o.PassOver = func(m channels.Message, reason, _ string) { o.Observer.CountIgnored(m.Channel, reason) }
 	}
 	if o.Present == nil {
 		always := o.Settings

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -126,9 +127,10 @@ func (g *Gateway) exportCost(ctx context.Context, b *broker.Broker) error {
 
 // noteReport says what people notice although this process is ready: of each bot account whether
 // a message that came by it would be read by this process, or another that has it, and how models,
-// turns and the configuration are.
-func (g *Gateway) noteReport() map[string]string {
+// turns, the configuration, the message log and the disk are.
+func (g *Gateway) noteReport(ctx context.Context) map[string]string {
 	report := admin.Notes(admin.RecentOf(g.metrics.Recent()), admin.CircuitsOf(g.circuits.Open()), g.reloads.status(), g.o.Now())
+	maps.Copy(report, g.admin.Notes(ctx))
 	if !g.cfg.HasRole(settings.RoleGateway) {
 		return report
 	}

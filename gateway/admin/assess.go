@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ func (st *Status) assess() {
 		not("programs cannot be kept to a list of hosts at level %s, so these tools do not run: %s", b.Level, strings.Join(ReachingTools(b.Hosts), ", "))
 	}
 	st.assessServers(not)
+	st.assessLetters(not)
 	st.assessBacklog(not)
 	st.assessRoom(not)
 	st.Fine = len(st.Problems) == 0
@@ -64,12 +66,16 @@ func (st *Status) add(problem string) {
 	st.Problems, st.Fine = append(st.Problems, problem), false
 }
 
-// assessBacklog says what waits for too long, and what was given up.
-func (st *Status) assessBacklog(not func(format string, a ...any)) {
+// assessLetters says what was given up.
+func (st *Status) assessLetters(not func(format string, a ...any)) {
 	if st.GivenUp {
 		not("%s given up, the oldest %s ago; see why with parley dead-letters ls, then redeliver or drop them",
 			givenUpPhrase(st.DeadLetters), st.Now.Sub(st.DeadSince).Round(time.Second))
 	}
+}
+
+// assessBacklog says what waits for too long.
+func (st *Status) assessBacklog(not func(format string, a ...any)) {
 	if w := st.Work; w.Waiting > 0 && st.Now.Sub(w.WaitsSince) > longWait {
 		not("a conversation waits for %s", st.Now.Sub(w.WaitsSince).Round(time.Second))
 	}
@@ -161,14 +167,26 @@ func Notes(r Recent, open []Circuit, c ReloadStatus, now time.Time) map[string]s
 	if len(c.problems(now)) > 0 { // which quote the file
 		configuration = []string{"the changed configuration or list of prices is not in force; parley status says why"}
 	}
-	notes := map[string]string{}
-	for part, problems := range map[string][]string{"models": models, "turns": r.problems(now), "configuration": configuration} {
-		notes[part] = "ok"
-		if len(problems) > 0 {
-			notes[part] = strings.Join(problems, "; ")
-		}
+	return map[string]string{"models": note(models), "turns": note(r.problems(now)), "configuration": note(configuration)}
+}
+
+// note returns "ok", or what is wrong.
+func note(problems []string) string {
+	if len(problems) == 0 {
+		return "ok"
 	}
-	return notes
+	return strings.Join(problems, "; ")
+}
+
+// Notes says, as the function of that name does, whether messages were given up and wait for a
+// person, and whether something is nearly full or the prices are old.
+func (s *Server) Notes(ctx context.Context) map[string]string {
+	st := Status{Now: s.o.Now().UTC(), StateDir: s.o.StateDir}
+	s.measure(ctx, &st)
+	var letters, room []string
+	st.assessLetters(func(format string, a ...any) { letters = append(letters, fmt.Sprintf(format, a...)) })
+	st.assessRoom(func(format string, a ...any) { room = append(room, fmt.Sprintf(format, a...)) })
+	return map[string]string{"given up": note(letters), "room and prices": note(append(st.Problems, room...))}
 }
 
 // firstLine returns the first line of a text, and how many more there are.

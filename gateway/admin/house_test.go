@@ -82,7 +82,7 @@ func TestTheStatusSaysThatAModelFailsAndWhatToDo(t *testing.T) {
 		!strings.Contains(st.Problems[0], "look at the key of the provider (providers.") || !strings.HasPrefix(st.Problems[1], "1 of 1 turn in the last 10 minutes failed") {
 		t.Errorf("it says %q", st.Problems)
 	}
-	for _, note := range []string{`"models":"`, ` fails: 1 of 1 call in the last 10 minutes, the last with auth `, `"turns":"1 of 1 turn in the last 10 minutes failed`, `"configuration":"ok"`} {
+	for _, note := range []string{`"models":"`, ` fails: 1 of 1 call in the last 10 minutes, the last with auth `, `"turns":"1 of 1 turn in the last 10 minutes failed`, `"configuration":"ok"`, `"given up":"ok"`, `"room and prices":"ok"`} {
 		if ready := gw.Get("/readyz", 200); !strings.Contains(ready, note) {
 			t.Errorf("readiness does not say %s: %s", note, ready)
 		}

@@ -193,12 +193,6 @@ func (s *Server) status(r *http.Request) (any, error) {
 		st.Sandbox = s.o.Sandbox()
 	}
 	st.MCP, st.Retention = s.serversInBrief(), s.retention()
-	if s.o.PricesOf != nil {
-		st.PricesOf = s.o.PricesOf().UTC()
-	}
-	if space, err := disks.SpaceAt(s.o.StateDir); err == nil { // else a check says so
-		st.Disk = Disk{FreeBytes: space.Free, Bytes: space.Size}
-	}
 	s.measure(ctx, &st)
 	if err := s.countWork(ctx, &st); err != nil {
 		st.Uncounted, st.Work, st.Outbox, st.Pairing, st.Schedules = true, Work{}, Outbox{}, 0, Schedules{}
@@ -262,8 +256,15 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 	return nil
 }
 
-// measure asks the log and the disk. What does not answer is a problem, and the rest is known.
+// measure asks the log and the disk, and how old the prices are. What does not answer is a problem,
+// and the rest is known.
 func (s *Server) measure(ctx context.Context, st *Status) {
+	if s.o.PricesOf != nil {
+		st.PricesOf = s.o.PricesOf().UTC()
+	}
+	if space, err := disks.SpaceAt(s.o.StateDir); err == nil { // else a check says so
+		st.Disk = Disk{FreeBytes: space.Free, Bytes: space.Size}
+	}
 	stats, err := s.o.Log.Stats(ctx)
 	if err != nil {
 		// A log that does not answer is what readiness tells, with the reason.

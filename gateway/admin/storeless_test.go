@@ -98,3 +98,36 @@ func TestAStatusWithoutTheStoreSaysWhatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// fullLog has little room, and a letter of somebody who may talk to the bot.
+type fullLog struct{ noLog }
+
+func (fullLog) Stats(context.Context) (broker.Stats, error) {
+	return broker.Stats{Bytes: 99, MaxBytes: 100, DeadLetters: 1}, nil
+}
+
+func (fullLog) DeadLetters(context.Context, uint64, int) ([]broker.DeadLetter, error) {
+	return []broker.DeadLetter{{Reason: "attempts", At: noon.Add(-time.Hour)}}, nil
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	s, err := admin.New(t.Context(), admin.Options{
+		Socket: listeners.Off, Log: fullLog{}, StoreSize: func() (int64, error) { return 0, nil },
+		PricesOf: func() time.Time { return noon.AddDate(-1, 0, 0) }, Now: func() time.Time { return noon },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := s.Notes(t.Context())
+	for part, words := range map[string][]string{
+		"given up":        {"1 message was given up, the oldest 1h0m0s ago"},
+		"room and prices": {"the message log is nearly full", "the newest price of models is of 2025-03-14"},
+	} {
+		for _, want := range words {
+			if !strings.Contains(notes[part], want) {
+				t.Errorf("%s: %q does not say %q", part, notes[part], want)
+			}
+		}
+	}
+}

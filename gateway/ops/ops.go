@@ -58,7 +58,7 @@ type Server struct {
 	Checks  []Check
 	// Notes says of each part of the work "ok" or what people notice, for readiness to show
 	// beside the checks, as it does not depend on them; nil: nothing. Set it before Run.
-	Notes  func() map[string]string
+	Notes  func(ctx context.Context) map[string]string
 	Logger *slog.Logger
 	Redact func(string) string // takes secrets out of what checks say; nil: nothing is
 }
@@ -126,9 +126,11 @@ func (s *Server) redact(text string) string {
 // readyz is 200 when this process is ready. Its body also has the notes, which do not make the
 // process unready.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ready, report := s.Report(r.Context())
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second) // for both together
+	defer cancel()
+	ready, report := s.Report(ctx)
 	if s.Notes != nil {
-		for part, note := range s.Notes() {
+		for part, note := range s.Notes(ctx) {
 			report[part] = s.redact(note)
 		}
 	}

@@ -89,7 +89,7 @@ func (g *Gateway) trySandbox(ctx context.Context) (doctor.Sandbox, error) {
 // modelsToExamine returns the models that the configuration names, each once.
 func (g *Gateway) modelsToExamine(unasked bool) (all []doctor.Model, err error) {
 	c, view := g.present().cfg, g.prices.View()
-	names := []string{c.Titles.Model, c.Context.Model}
+	names := []string{c.Titles.Model, c.Context.Model, c.Transcription.Model}
 	for _, a := range c.Agents {
 		names = slices.Concat(names, []string{a.Model}, a.Fallbacks, a.Choices)
 	}
@@ -102,6 +102,9 @@ func (g *Gateway) modelsToExamine(unasked bool) (all []doctor.Model, err error) 
 		}
 		m := doctor.Model{Name: name}
 		p, ok := view.Price(provider, model)
+		if name == c.Transcription.Model {
+			ok = ok && p.BillsAudio()
+		}
 		if ok && !p.Ceiling {
 			m.Price = p.Source
 		}

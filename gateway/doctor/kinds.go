@@ -100,7 +100,7 @@ var (
 	modelUnpriced = warning("model.unpriced", "Nobody knows what the model costs: its calls are reckoned at prices.ceiling, or are missing from all sums.",
 		"List it in prices.file; parley prices show what is known.")
 	modelRefused = problem("model.refused", "The model has no price and a budget applies, so no call of it is made.",
-		"List it in prices.file, or give prices.ceiling.")
+		"List it in prices.file, or give prices.ceiling; of a model for voice notes, transcription.price_per_minute.")
 
 	mcpUp       = fine("mcp.up", "The MCP server answers, and has said which tools it has.")
 	mcpSkipped  = fine("mcp.skipped", "The MCP server was not looked at, because --no-mcp says so.")

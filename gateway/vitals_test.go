@@ -3,6 +3,7 @@ package gateway
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -47,4 +48,32 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 		d.Free()
 		check("with room again", false)
 	})
+}
+
+// docs/metrics.md lists the values of the label dependency: what a gateway with every network
+// checks, and nothing else.
+func TestTheDocumentNamesEveryDependency(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `dependency` \\| (.*), and the providers \\|").FindSubmatch(text)
+	if row == nil {
+		t.Fatal("the document has no label dependency")
+	}
+	var documented, checked []string
+	for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllSubmatch(row[1], -1) {
+		documented = append(documented, string(name[1]))
+	}
+	cfg := settings.Config{StateDir: t.TempDir(), Roles: []string{settings.RoleGateway}, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": {}}}}
+	g := &Gateway{cfg: cfg, workspaces: newWorkspaces(cfg, Options{})}
+	for _, c := range append(g.healthChecks(&storage{}).readinessChecks(), deadLetterCheck(nil)) {
+		checked = append(checked, c.Metric)
+	}
+	slices.Sort(documented)
+	slices.Sort(checked)
+	if !slices.Equal(documented, checked) {
+		t.Errorf("the document names %q, and the gateway checks %q", documented, checked)
+	}
 }

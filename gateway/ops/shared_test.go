@@ -77,6 +77,9 @@ func (h fixture) NextAtLeast(_ context.Context, token string, _, _ uint64) (brok
 	return broker.Envelope{Body: fmt.Appendf(nil, `{"channel":%q}`, strings.TrimRight(token, "0123456789"))}, nil
 }
 
+// dependencies are what a gateway with every network checks, beside its providers.
+var dependencies = []string{"nats", "store", "workspaces", "journals", "dead_letters"}
+
 func register(t testing.TB, m *ops.Metrics, l *ledger, h fixture, s ops.LabelSets) *ops.Shared {
 	t.Helper()
 	shared := ops.NewShared(m, s)
@@ -85,7 +88,9 @@ func register(t testing.TB, m *ops.Metrics, l *ledger, h fixture, s ops.LabelSet
 		shared.Log = quietLog{}
 	}
 	fine := func(context.Context) error { return nil }
-	shared.Checks = []ops.Check{{Metric: "nats", Test: fine}, {Metric: "store", Test: fine}}
+	for _, d := range dependencies {
+		shared.Checks = append(shared.Checks, ops.Check{Metric: d, Test: fine})
+	}
 	shared.Process = ops.Process{
 		Ready: func(context.Context) bool { return true }, Slots: func() (int, int) { return 3, 8 },
 		Database: func() (int64, error) { return 4096, nil }, Disk: func() (disks.Space, error) { return disks.Space{Free: 5, Size: 50}, nil },
@@ -199,7 +204,7 @@ func TestADependencyIsUpWhenItsLastCallWasServed(t *testing.T) {
 	shared := register(t, m, &ledger{}, fixture{}, s)
 	shared.Checks[1].Test = func(context.Context) error { return errors.New("away") }
 	up := func() map[string]float64 { t.Helper(); return values(t, m, "dependency_up") }
-	if got := up(); got["nats"] != 1 || got["store"] != 0 || got["provider_nats"] != 1 || got["openai"] != 1 || len(got) != 6 {
+	if got := up(); got["nats"] != 1 || got["store"] != 0 || got["provider_nats"] != 1 || got["openai"] != 1 || len(got) != len(dependencies)+4 {
 		t.Errorf("at first %v", got)
 	}
 	for _, c := range []struct {

@@ -312,7 +312,7 @@ func TestEveryAlertPointsToWhatToDo(t *testing.T) {
 			t.Errorf("%s says too little", r.Alert)
 		}
 	}
-	if records != 10 || alerts != 25 {
+	if records != 10 || alerts != 26 {
 		t.Errorf("%d recording rules and %d alerts", records, alerts)
 	}
 }

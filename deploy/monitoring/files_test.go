@@ -126,7 +126,7 @@ func expressions(t *testing.T) (all []string) {
 			}
 		}
 	}
-	if len(all) < 15 {
+	if len(all) < 45 {
 		t.Fatalf("only %d expressions were found", len(all))
 	}
 	return all
@@ -155,13 +155,30 @@ func TestPromtoolAcceptsWhatTheDashboardAsks(t *testing.T) {
 func TestEveryPanelSaysWhatItShows(t *testing.T) {
 	t.Parallel()
 	for _, d := range dashboards(t) {
-		if d.UID == "" || len(d.Panels) < 12 {
+		if d.UID == "" || len(d.Panels) < 32 {
 			t.Errorf("the dashboard %q has %d panels", d.UID, len(d.Panels))
 		}
 		for _, p := range d.Panels {
 			if p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 {
 				t.Errorf("the panel %q lacks a title, a description, a unit or a question", p.Title)
 			}
+		}
+	}
+}
+
+// What fills up, waits or grows old is seen before its alert fires, and what was spent by each label
+// of the cost that an operator can do something about.
+func TestEachOfThesePanelsIsThere(t *testing.T) {
+	t.Parallel()
+	asked := expressions(t)
+	for _, name := range []string{
+		"channel:parley_cost_usd:increase1h", "agent_kind:parley_llm_cost_usd:increase1h", "model:parley_llm_cost_usd:increase1h",
+		"parley_message_log_bytes", "parley_message_log_limit_bytes", "parley_database_bytes", "parley_state_disk_free_bytes",
+		"parley_outbox_answers", "parley_dead_letters", "parley_turn_slots", "parley_turn_slots_busy",
+		"parley_budget_held_usd", "time() - max by (job) (parley_llm_price_table_timestamp_seconds",
+	} {
+		if !slices.ContainsFunc(asked, func(expr string) bool { return strings.Contains(expr, name+"{") }) {
+			t.Errorf("no panel asks for %s", name)
 		}
 	}
 }
@@ -215,7 +232,7 @@ func TestTheDashboardIsInOrder(t *testing.T) {
 
 var (
 	exported = regexp.MustCompile(`(?:^|[^a-z:_])(parley_[a-z0-9_]+)`)
-	recorded = regexp.MustCompile(`[a-z]+:parley_[a-z0-9_]+:[a-z0-9_]+`)
+	recorded = regexp.MustCompile(`[a-z_]+:parley_[a-z0-9_]+:[a-z0-9_]+`)
 	named    = regexp.MustCompile(`fqName: "([^"]+)"`)
 )
 
@@ -271,7 +288,7 @@ func TestEveryMetricThatIsAskedForIsThere(t *testing.T) {
 			}
 		}
 	}
-	if n < 40 {
+	if n < 90 {
 		t.Errorf("only %d names were looked at", n)
 	}
 }
@@ -312,7 +329,7 @@ func TestEveryAlertPointsToWhatToDo(t *testing.T) {
 			t.Errorf("%s says too little", r.Alert)
 		}
 	}
-	if records != 10 || alerts != 26 {
+	if records != 12 || alerts != 26 {
 		t.Errorf("%d recording rules and %d alerts", records, alerts)
 	}
 }

@@ -178,7 +178,7 @@ func checkRules(t *testing.T, p *watcher) {
 			}
 		}
 	}
-	if n != 36 {
+	if n != 38 {
 		t.Errorf("%d rules run", n)
 	}
 	for _, r := range rules(t) {

@@ -59,7 +59,7 @@ type process struct {
 // start runs parley until the test ends.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	p := &process{t: t, cmd: exec.CommandContext(ctx, "parley", args...), lines: make(chan string, 1024), err: newTape()}
 	p.cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, instruments(), env)
 	p.cmd.Stderr = p.err
@@ -116,6 +116,12 @@ func (p *process) end(s os.Signal) int {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
+	return p.wait()
+}
+
+// wait reads on until it ends, and gives the exit status.
+func (p *process) wait() int {
+	p.t.Helper()
 	for line := range p.lines {
 		p.said = append(p.said, line)
 	}

@@ -98,7 +98,7 @@ var (
 	modelBusy = warning("model.busy", "The provider refuses requests at present: too many, overloaded, or out of credit.",
 		"Wait, or look at the account's limits and credit in the provider's console.")
 	modelUnpriced = warning("model.unpriced", "Nobody knows what the model costs: its calls are reckoned at prices.ceiling, or are missing from all sums.",
-		"List it in prices.file; parley prices show what is known.")
+		"List it in prices.file; parley prices ls shows what is known.")
 	modelRefused = problem("model.refused", "The model has no price and a budget applies, so no call of it is made.",
 		"List it in prices.file, or give prices.ceiling; of a model for voice notes, transcription.price_per_minute.")
 

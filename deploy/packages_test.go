@@ -2,7 +2,9 @@ package deploy_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,6 +58,61 @@ func TestThePackages(t *testing.T) {
 	}
 	if user := read(t, "packages/sysusers.conf"); !strings.HasPrefix(user, "u parley - ") || !strings.HasSuffix(user, " "+stateFolder+"\n") {
 		t.Errorf("the user is %q", user)
+	}
+}
+
+// The manual of the packages has what its pages link to.
+func TestThePackagesHaveTheWholeManual(t *testing.T) {
+	t.Parallel()
+	var p packages
+	decode(t, "nfpm.yaml", read(t, "packages/nfpm.yaml"), &p)
+	const manual = "/usr/share/doc/parley"
+	packaged := map[string]bool{}
+	for _, c := range p.Contents {
+		found, err := filepath.Glob(filepath.Join("..", c.Src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found {
+			if strings.HasSuffix(c.Dst, "/") {
+				packaged[c.Dst+filepath.Base(file)] = true
+			}
+		}
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range pages {
+		for _, m := range regexp.MustCompile(`\]\(([\w./-]+)[#)]`).FindAllStringSubmatch(read(t, page), -1) {
+			links++
+			if !packaged[filepath.Join(manual, m[1])] {
+				t.Errorf("%s links to %s, which no package has", page, m[1])
+			}
+		}
+	}
+	if links < 20 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// dpkg takes a package for half configured when this script fails, as a service would make it that
+// refuses the configuration.
+func TestAServiceThatDoesNotStartLeavesThePackageInstalled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"getent": "exit 0", "systemctl": `[ "$1" != restart ]`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	script := strings.NewReplacer("/run/systemd/system", dir, "/etc/parley/parley.yaml ]", filepath.Join(dir, "none")+" ]").Replace(read(t, "packages/postinstall.sh"))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "does not run") || !strings.Contains(string(out), "journalctl -u parley") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -22,7 +22,12 @@ fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	if systemctl is-active --quiet parley.service; then
-		systemctl restart parley.service
+		# It may refuse the configuration, as one of an earlier version. The package is
+		# installed all the same: a script that fails would leave it half configured.
+		if ! systemctl restart parley.service; then
+			echo "parley is installed, and does not run: the new version does not start with /etc/parley/parley.yaml." >&2
+			echo "See: journalctl -u parley; then: systemctl restart parley" >&2
+		fi
 		exit 0
 	fi
 	if systemctl is-enabled --quiet parley.service; then

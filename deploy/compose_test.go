@@ -20,8 +20,11 @@ type composeFile struct {
 }
 
 type composeService struct {
-	Image       string
-	Build       struct{ Context string }
+	Image string
+	Build struct {
+		Context string
+		Args    map[string]string
+	}
 	Hostname    string
 	User        string
 	Restart     string
@@ -104,6 +107,9 @@ func TestCompose(t *testing.T) {
 	}
 	if needed := slices.Sorted(maps.Keys(secretsIn(read(t, "compose/parley.yaml")))); !slices.Equal(needed, slices.Sorted(slices.Values(p.Secrets))) {
 		t.Errorf("parley's configuration names the secrets %q, it has %q", needed, p.Secrets)
+	}
+	if v := p.Build.Args["VERSION"]; v != "${PARLEY_VERSION:-dev}" || !strings.Contains(read(t, "../Dockerfile"), "\nARG VERSION=") {
+		t.Errorf("the image is built as version %q", v)
 	}
 	// Who reaches signal-cli, the message log or the store reads what people write.
 	if !c.Networks["inside"].Internal || !slices.Equal(c.Services["signal-cli"].Networks, []string{"outside"}) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,7 +108,8 @@ func settled(t *testing.T, config string) {
 func TestStatusOfAGatewayThatRunsAndOfOneThatEnded(t *testing.T) {
 	t.Parallel()
 	p, config := operated(t)
-	golden(t, "status", saidOf(t, "status", "-c", config), `
+	page := saidOf(t, "status", "-c", config)
+	golden(t, "status", page, `
 parley dev, process N, on /state
 running since  TIME (SPAN)
 ready          yes
@@ -124,6 +126,17 @@ message log    SIZE of 1.0 GiB, 1 message
 database       SIZE
 disk           ROOM
 `)
+	// The manual shows the same lines.
+	manual, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sample, _ := strings.Cut(string(manual), "$ parley status --state state\n")
+	sample, _, _ = strings.Cut(sample, "\n\n")
+	names := regexp.MustCompile(`(?m)^ *([a-zA-Z]+(?: [a-z]+)?)  `)
+	if want, got := names.FindAllStringSubmatch(page, -1), names.FindAllStringSubmatch(sample, -1); len(want) < 12 || !slices.EqualFunc(want, got, func(a, b []string) bool { return a[1] == b[1] }) {
+		t.Errorf("docs/operating.md shows the lines %q of status, which has %q", got, want)
+	}
 	var st admin.Status
 	if err := json.Unmarshal([]byte(saidOf(t, "status", "--json", "--state", filepath.Join(filepath.Dir(config), "state"))), &st); err != nil {
 		t.Fatal(err)

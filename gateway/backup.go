@@ -38,5 +38,5 @@ func (g *Gateway) backup(opened resources) func(ctx context.Context, w io.Writer
 
 func refusedBackup(kept string) error {
 	return &admin.Error{Kind: admin.Refused, Message: "this gateway keeps " + kept + ", and parley backup copies only the files of one that keeps both itself: " +
-		"use the tools of Redis and NATS, as docs/operating.md says (Back up NATS and Redis)"}
+		"use the tools of Redis and NATS, as docs/backup.md says (Back up NATS and Redis)"}
 }

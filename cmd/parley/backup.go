@@ -33,7 +33,7 @@ state folder. Not in it: the configuration, secrets, keys of Signal accounts, an
 --workspaces, the files of conversations.
 
 parley restore makes a state folder of it. A gateway on NATS or Redis is backed up with
-their tools (docs/operating.md).`,
+their tools (docs/backup.md).`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		return o.writeBackup(ctx, ask, args[0], workspaces)

@@ -212,14 +212,14 @@ func (r Request) IsExpired(now time.Time) bool {
 	return r.State == Pending && r.isOver(now)
 }
 
-// clockSlack is by how much the clocks of two processes may differ.
-const clockSlack = time.Minute
+// clockDrift is by how much the clocks of two processes may differ.
+const clockDrift = time.Minute
 
 // isOver reports whether the time of r has passed. It has also where now lies before r was made: the
 // clock was set back, and nobody knows how long r has waited. So a clock that is set back once gives
 // r at most as much time again as it had waited already, and never more than its whole time.
 func (r Request) isOver(now time.Time) bool {
-	return !now.Before(r.Expires) || now.Before(r.At.Add(-clockSlack))
+	return !now.Before(r.Expires) || now.Before(r.At.Add(-clockDrift))
 }
 
 // Decide returns r as p has decided, by the message that opens that turn.

@@ -45,8 +45,25 @@ func checkClaims(root, text string) (wrong []string) {
 	return wrong
 }
 
-// What the README claims is a link to the test or the figure that proves it, and each is there.
-// Every numbered promise has one.
+// unproven returns the claims of a text that have no link: paragraphs and items that begin with
+// bold words, and rows of a table of commands.
+func unproven(text string) (all []string) {
+	text, _, _ = strings.Cut(text, "\n[start]: ") // what the links stand for
+	for _, block := range strings.Split(text, "\n\n") {
+		if strings.HasPrefix(block, "**") && !claim.MatchString(block) {
+			all = append(all, block)
+		}
+		for row := range strings.Lines(block) {
+			if strings.HasPrefix(row, "| `/") && !claim.MatchString(row) {
+				all = append(all, row)
+			}
+		}
+	}
+	return all
+}
+
+// What the README claims, and the walls of security.md, are links to the test or the figure that
+// proves it, and each is there. Every numbered promise has some, and every other claim one.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
@@ -56,6 +73,13 @@ func TestClaims(t *testing.T) {
 	text := string(readme)
 	for _, problem := range checkClaims("..", text) {
 		t.Error(problem)
+	}
+	security, err := os.ReadFile("security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range checkClaims(".", string(security)) {
+		t.Error("security.md: " + problem)
 	}
 	_, promises, _ := strings.Cut(text, "\n## What it promises\n")
 	promises, _, _ = strings.Cut(promises, "\n## ")
@@ -68,12 +92,25 @@ func TestClaims(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range unproven(text) {
+		t.Errorf("no link proves: %s", c)
+	}
+	for _, section := range []string{"What it cannot do yet", "Run it for real", "Try it against anything"} {
+		_, part, ok := strings.Cut(text, "\n## "+section+"\n")
+		part, _, _ = strings.Cut(part, "\n## ")
+		if !ok || !claim.MatchString(part) {
+			t.Errorf("%s has no proof", section)
+		}
+	}
 	t.Run("what is wrong is found", func(t *testing.T) {
 		t.Parallel()
 		wrong := checkClaims(".", "It [does][a], [is][b], [has][c].\n\n[a]: claims_test.go \"TestClaims\"\n[b]: claims_test.go \"Test"+"NoSuch\"\n[d]: nowhere.go \"x\"\n")
 		want := []string{"[b] claims_test.go has no func Test" + "NoSuch(", "[c] is nowhere", "[d] open nowhere.go: no such file or directory", "[d] proves no claim"}
 		if !slices.Equal(wrong, want) {
 			t.Errorf("%q", wrong)
+		}
+		if bad := unproven("**It flies** high.\n\n**It [swims][a]**.\n\n| command | does |\n|---|---|\n| `/fly` | flies |\n| `/swim` | swims ([test][a]) |\n"); len(bad) != 2 {
+			t.Errorf("without a proof are %q", bad)
 		}
 	})
 }

@@ -150,7 +150,7 @@ func (w *world) checkPassed(o *op, p *person, from, to uint64) {
 		known, _ := w.store.Known(nowhere, inboxID(p, e.event))
 		switch {
 		case known[0]:
-		case o.kind == "comply":
+		case o.kind == "applycontrols":
 			w.checks.discarded[e.event] = true
 		case w.log.isDeadLettered(e.event):
 		default:

@@ -225,7 +225,7 @@ func (l *lair) tempt(t *testing.T, gw *gatewaytest.Running, p telegram.Person, o
 // expressions: refused is a rule that says no, and walled a script that ran and did not succeed.
 var outcomesOf = map[string]string{
 	"refused": `not run|needs a person|path not allowed|was not (fetched|read)|must be relative|not found|does not exist|Unknown tool|there is no (parameter|such session)|differ in case|given twice`,
-	"walled":  `exit code: [1-9]|not run|needs a person`,
+	"walled":  `exit code: [1-9]|not run|needs a person|the program was stopped`,
 }
 
 func matches(want, got string) bool {

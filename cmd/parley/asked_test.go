@@ -58,12 +58,12 @@ func TestPageGivesACodeToLogInWith(t *testing.T) {
 		}
 		return body.String()
 	}
-	form := read(browser.Get(found[1] + "/login")) //nolint:noctx,bodyclose // of a process of this test; read closes it
+	form := read(browser.Get(found[1] + "/login")) //nolint:noctx // of a process of this test; read closes it
 	token := regexp.MustCompile(`name="token"[^>]* value="([^"]+)"`).FindStringSubmatch(form)
 	if token == nil {
 		t.Fatalf("the page to log in has no token: %s", form)
 	}
-	page := read(browser.PostForm(found[1]+"/login", url.Values{"token": {token[1]}, "code": {found[2]}})) //nolint:noctx,bodyclose // likewise
+	page := read(browser.PostForm(found[1]+"/login", url.Values{"token": {token[1]}, "code": {found[2]}})) //nolint:noctx // likewise
 	if !strings.Contains(page, "Logged in as uid "+strconv.Itoa(os.Getuid())) {
 		t.Errorf("with the code it shows %s", page)
 	}
@@ -133,9 +133,9 @@ func TestWatchAndWhyOfAnOrdinaryMessage(t *testing.T) {
 	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "gateway started")
 	watch := start(t, environment, "sessions", "watch", "-c", config)
 	// It shows what happens from when it is connected, and nothing says when that is.
-	said, text := "", ""
+	said := ""
 	for n := 1; said == ""; n++ {
-		text = "message " + strconv.Itoa(n)
+		text := "message " + strconv.Itoa(n)
 		say(t, tg, text)
 		await(t, tg, "the answer", answer(text))
 		settled(t, config)

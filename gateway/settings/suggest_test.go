@@ -18,7 +18,7 @@ func TestMistypedWordsAreSuggested(t *testing.T) {
 	c.Channels.Slack = map[string]settings.SlackConfig{"s": {Streaming: "edit", Replies: "mention", Questions: "everyboy"}}
 	var ps problems.List
 	oauth.Config{Grant: "client_credential"}.Validate(&ps, "oauth")
-	text := strings.Join([]string{c.Defaults().Validate().Error(), ps.Err().Error(), activity.Config{Direct: "breif", Groups: "off"}.Validate().Error()}, "\n")
+	text := strings.Join([]string{c.Defaults().Validate().Error(), ps.Err().Error(), activity.Config{Direct: "brif", Groups: "off"}.Validate().Error()}, "\n")
 	for _, want := range []string{"json", "relaxed", "edits", "mentions", "everybody", "client_credentials", "brief"} {
 		if !strings.Contains(text, "(did you mean "+want+"?)") {
 			t.Errorf("%s is not suggested:\n%s", want, text)

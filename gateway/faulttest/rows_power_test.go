@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"parley/gateway/faulttest"
@@ -75,9 +76,30 @@ func (d *disk) cut() {
 
 // restore is what a machine does when it starts again: the journal is replayed.
 func (d *disk) restore() {
-	for _, args := range [][]string{{"umount", d.mount}, {"mount", "-o", "loop", d.image, d.mount}} {
-		if err := run(args[0], args[1:]...); err != nil {
-			d.t.Error(err)
+	if err := run("umount", d.mount); err != nil {
+		d.t.Error(err)
+	}
+	d.awaitDetached()
+	if err := run("mount", "-o", "loop", d.image, d.mount); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// awaitDetached waits until no loop device has the image. A sandbox that just begins, of any test
+// on this machine, has a copy of all mounts for a moment, which keeps the file system without power
+// alive; mount would show that one again.
+func (d *disk) awaitDetached() {
+	for end := time.Now().Add(faulttest.Patience); ; {
+		out, err := exec.CommandContext(context.Background(), "losetup", "-j", d.image).Output()
+		switch {
+		case err != nil:
+			d.t.Errorf("look for the disk's loop device: %v", err)
+			return
+		case len(out) == 0:
+			return
+		case time.Now().After(end):
+			d.t.Errorf("the disk is not let go of: %s", out)
+			return
 		}
 	}
 }

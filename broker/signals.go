@@ -50,8 +50,8 @@ func (b *Broker) sendToServer(s Signal) error {
 	return err //nolint:wrapcheck // its caller does
 }
 
-// isAlone reports whether nobody but this process can reach the server: then who listens is in
-// this process, and signals need not go through the server.
+// isAlone reports whether only this process can reach the server. All listeners are then in this
+// process, and its signals do not go through the server.
 func (b *Broker) isAlone() bool { return b.host != nil && b.o.Listen == "" }
 
 // board is who in this process listens to which topic, where signals do not go through a server.

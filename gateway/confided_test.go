@@ -14,7 +14,7 @@ import (
 	"parley/simulators/slack"
 )
 
-// wishing runs a script for whoever says please, and says what came of it.
+// wishing is a model that runs a script when a message says please, and answers with its result.
 func wishing(_ context.Context, p *model.Prompt) model.Answer {
 	if rs := p.Answering(); len(rs) > 0 && !strings.HasPrefix(rs[0].Text, "This call needs a person's permission") {
 		return model.Reply(model.Say("Done: " + rs[0].Text))

@@ -175,9 +175,9 @@ func TestNoCommandWritesTheConfiguration(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		switch {
 		case cmd.Process == nil:
-			t.Skipf("no namespaces here: %v", err)
+			t.Skipf("this machine allows no mount namespaces, so only the run in which the file could be written stands: %v", err)
 		case strings.Contains(string(out), noMounts):
-			t.Skipf("%s here", noMounts)
+			t.Skipf("%s on this machine, so only the run in which the file could be written stands", noMounts)
 		case err != nil:
 			t.Errorf("%v\n%s", err, out)
 		}

@@ -99,7 +99,8 @@ func TestAStatusWithoutTheStoreSaysWhatIsKnown(t *testing.T) {
 	}
 }
 
-// fullLog has little room, and a letter of somebody who may talk to the bot.
+// fullLog is a message log that is nearly full and holds one dead letter, from a person who may talk
+// to the bot.
 type fullLog struct{ noLog }
 
 func (fullLog) Stats(context.Context) (broker.Stats, error) {

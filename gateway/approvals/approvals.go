@@ -215,9 +215,9 @@ func (r Request) IsExpired(now time.Time) bool {
 // clockDrift is by how much the clocks of two processes may differ.
 const clockDrift = time.Minute
 
-// isOver reports whether the time of r has passed. It has also where now lies before r was made: the
-// clock was set back, and nobody knows how long r has waited. So a clock that is set back once gives
-// r at most as much time again as it had waited already, and never more than its whole time.
+// isOver reports whether the time of r has passed. A request that was made later than now is over too:
+// the clock was set back, and how long r has waited cannot be computed any more. So a clock that is set
+// back gives r at most as much more time as it had waited already.
 func (r Request) isOver(now time.Time) bool {
 	return !now.Before(r.Expires) || now.Before(r.At.Add(-clockDrift))
 }

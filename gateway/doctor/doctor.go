@@ -278,7 +278,7 @@ func (o Options) examineSandbox(ctx context.Context, running *Running) []finding
 	return found
 }
 
-// find says which walls there are, as somebody sees them.
+// find returns the finding about the walls of the sandbox; where names the process that has seen them.
 func (s Sandbox) find(where string) findings.Finding {
 	why := strings.Join(s.Reasons, "; ")
 	if s.Usable {

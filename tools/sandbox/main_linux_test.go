@@ -207,7 +207,7 @@ func inWorld(t *testing.T, w world) (string, error) {
 	dir, self := reachable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	which := "^(TestLevel|TestEscapes|TestNetwork|TestOutlet|TestEnvironment|TestNothingSurvives)$"
+	which := "^(TestLevel|TestEscapes|TestNetwork|TestOutlet|TestEnvironment|TestNothingSurvives|TestSpace)$"
 	if os.Getenv("PARLEY_LONG") != "" || w.backend == BackendBubblewrap {
 		which = "."
 	}

@@ -48,7 +48,7 @@ func TestSpace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.want == "its temporary files" && s.Level() != LevelB {
-				t.Skipf("level %s: they are in memory", s.Level())
+				t.Skipf("at level %s temporary files are in memory; TestWorlds runs this at level B", s.Level())
 			}
 			tick := make(chan time.Time, 1)
 			s := with(s, func(o *Config) {

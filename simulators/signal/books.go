@@ -30,7 +30,8 @@ type Book struct {
 type Totals struct {
 	Envelopes int `json:"envelopes"`
 	Acked     int `json:"acked"`
-	// Handled counts envelopes that a daemon was done with.
+	// Handled counts envelopes that a daemon was done with and lived to say so: one that
+	// died in between is not counted, nor what the next one replays for it.
 	Handled int `json:"handled"`
 	Sent    int `json:"sent"`
 	Edited  int `json:"edited"`

@@ -130,7 +130,7 @@ type Options struct {
 
 // Server is the operator's socket. Make one with New, run it once.
 type Server struct {
-	o       Options
+	o       *Options
 	started time.Time
 	socket  *listeners.Socket // nil: none
 	ending  chan struct{}     // closed when Run's context has ended
@@ -146,7 +146,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Redact == nil {
 		o.Redact = func(text string) string { return text }
 	}
-	s := &Server{o: o, started: o.Now(), ending: make(chan struct{})}
+	s := &Server{o: &o, started: o.Now(), ending: make(chan struct{})}
 	if o.Socket == listeners.Off {
 		return s, nil
 	}

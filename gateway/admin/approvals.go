@@ -76,14 +76,14 @@ type ApprovalDetail struct {
 	Text string `json:"text"` // configured secrets are taken out
 }
 
-func (s *Server) approvals(r *http.Request) (any, error) {
-	all, err := approvals.List(r.Context(), s.o.Store, "", s.o.Now())
+func (desk approvalDesk) approvals(r *http.Request) (any, error) {
+	all, err := approvals.List(r.Context(), desk.o.Store, "", desk.o.Now())
 	if err != nil {
 		return nil, err
 	}
-	page := ApprovalPage{Now: s.o.Now().UTC(), Approvals: []Approval{}}
+	page := ApprovalPage{Now: desk.o.Now().UTC(), Approvals: []Approval{}}
 	for _, a := range all {
-		one, err := s.describeApproval(r.Context(), a)
+		one, err := desk.describeApproval(r.Context(), a)
 		if err != nil {
 			return nil, err
 		}
@@ -102,21 +102,21 @@ func decidedBy(a approvals.Request) string {
 	return a.By.String()
 }
 
-func (s *Server) describeApproval(ctx context.Context, a approvals.Request) (Approval, error) {
+func (desk approvalDesk) describeApproval(ctx context.Context, a approvals.Request) (Approval, error) {
 	d := Approval{
 		ID: a.ID, Code: a.Code, State: ApprovalState(a.State), Tool: a.Call.Name, Session: a.Session, Channel: a.Channel,
 		Asker: a.Asker.ID, At: a.At, Expires: a.Expires, Decided: a.DecidedAt,
 	}
-	if a.IsExpired(s.o.Now()) {
+	if a.IsExpired(desk.o.Now()) {
 		d.State = ApprovalExpired
 	}
 	if r := a.Raise; r != nil {
-		d.Raise = &BudgetRaise{Budget: r.Name, Scope: r.ID, Amount: r.Amount, For: r.For, Until: r.Until, Holds: a.Holds(s.o.Now())}
+		d.Raise = &BudgetRaise{Budget: r.Name, Scope: r.ID, Amount: r.Amount, For: r.For, Until: r.Until, Holds: a.Holds(desk.o.Now())}
 	}
 	if !a.DecidedAt.IsZero() {
 		d.By = decidedBy(a)
 	}
-	m, err := s.o.Store.Mailbox(ctx, a.Token)
+	m, err := desk.o.Store.Mailbox(ctx, a.Token)
 	if err == nil {
 		d.Key = m.Key.String()
 	} else if !errors.Is(err, sessions.ErrNotFound) {
@@ -126,12 +126,12 @@ func (s *Server) describeApproval(ctx context.Context, a approvals.Request) (App
 }
 
 // findApproval finds the request whose id begins as the path says, or that has it as its code.
-func (s *Server) findApproval(r *http.Request) (approvals.Request, error) {
+func (desk approvalDesk) findApproval(r *http.Request) (approvals.Request, error) {
 	id := r.PathValue("id")
 	if err := checkID(id); err != nil {
 		return approvals.Request{}, err
 	}
-	all, err := approvals.List(r.Context(), s.o.Store, "", s.o.Now())
+	all, err := approvals.List(r.Context(), desk.o.Store, "", desk.o.Now())
 	if err != nil {
 		return approvals.Request{}, err
 	}
@@ -156,17 +156,17 @@ func (s *Server) findApproval(r *http.Request) (approvals.Request, error) {
 	return approvals.Request{}, ambiguousError("request for permission", id, names, most)
 }
 
-func (s *Server) approval(r *http.Request) (any, error) {
-	a, err := s.findApproval(r)
+func (desk approvalDesk) approval(r *http.Request) (any, error) {
+	a, err := desk.findApproval(r)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.describeApproval(r.Context(), a)
-	return ApprovalDetail{d, s.o.Redact(a.Shown)}, err
+	d, err := desk.describeApproval(r.Context(), a)
+	return ApprovalDetail{d, desk.o.Redact(a.Shown)}, err
 }
 
-func (s *Server) approve(r *http.Request) (any, error) { return s.decide(r, true) }
-func (s *Server) deny(r *http.Request) (any, error)    { return s.decide(r, false) }
+func (desk approvalDesk) approve(r *http.Request) (any, error) { return desk.decide(r, true) }
+func (desk approvalDesk) deny(r *http.Request) (any, error)    { return desk.decide(r, false) }
 
 // How long the operator waits until a decision has become effective, and how often it is looked
 // whether it has. A conversation in which a turn runs takes it up when that turn has ended.
@@ -178,49 +178,49 @@ const (
 // decide has the conversation that asked take up the operator's decision. The message that says so
 // is the decision: before it is stored nothing is recorded, and then nothing is lost. The answer is
 // how the request stands; it is Queued if the decision still waits behind what runs there.
-func (s *Server) decide(r *http.Request, yes bool) (any, error) {
+func (desk approvalDesk) decide(r *http.Request, yes bool) (any, error) {
 	ctx := r.Context()
-	a, err := s.findApproval(r)
+	a, err := desk.findApproval(r)
 	if err != nil {
 		return nil, err
 	}
 	if a.IsByOperator() {
 		return nil, newError(Refused, "nobody asked for that: it is a budget that you raised, and parley budget revoke %s takes it back", a.ID)
 	}
-	m, err := s.o.Store.Mailbox(ctx, a.Token)
+	m, err := desk.o.Store.Mailbox(ctx, a.Token)
 	if err != nil {
 		return nil, err
 	}
-	if late := a.TooLate(m.Session, s.o.Now()); late != "" {
+	if late := a.TooLate(m.Session, desk.o.Now()); late != "" {
 		return nil, newError(Refused, "%s", late)
 	}
 	if a.IsDecidedOutside() && (a.State == approvals.Approved) != yes {
 		return nil, newError(Refused, "that was decided already, the other way")
 	}
 	asker := channels.Sender{ID: a.Asker.ID, Alias: a.Asker.Alias, Name: a.Asker.Name}
-	err = s.o.Intake.Decide(ctx, m.Key, asker, s.decisionMessage(r, a, m.Key.Address(), asker, yes))
+	err = desk.o.Intake.Decide(ctx, m.Key, asker, desk.decisionMessage(r, a, m.Key.Address(), asker, yes))
 	if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
 		return nil, newError(Refused, "%s; the request is as it was", refused.Why)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("request %s is not decided: %w", a.ID, err)
 	}
-	s.o.Logger.Info("operator decided about a permission", "session", a.Session, "tool", a.Call.Name, "permit", yes, "request", a.ID, "by", actor(ctx))
-	return s.awaitDecision(ctx, a, asker, yes)
+	desk.o.Logger.Info("operator decided about a permission", "session", a.Session, "tool", a.Call.Name, "permit", yes, "request", a.ID, "by", actor(ctx))
+	return desk.awaitDecision(ctx, a, asker, yes)
 }
 
 // awaitDecision waits for a while until the conversation has taken up the operator's decision, and
 // says what became of the request.
-func (s *Server) awaitDecision(ctx context.Context, a approvals.Request, asker channels.Sender, yes bool) (any, error) {
+func (desk approvalDesk) awaitDecision(ctx context.Context, a approvals.Request, asker channels.Sender, yes bool) (any, error) {
 	look, over := time.NewTicker(decideLook), time.NewTimer(decideWithin)
 	defer look.Stop()
 	defer over.Stop()
 	for {
-		all, err := approvals.List(ctx, s.o.Store, a.Token, s.o.Now())
+		all, err := approvals.List(ctx, desk.o.Store, a.Token, desk.o.Now())
 		if err != nil {
 			return nil, err
 		}
-		m, err := s.o.Store.Mailbox(ctx, a.Token)
+		m, err := desk.o.Store.Mailbox(ctx, a.Token)
 		if err != nil {
 			return nil, err
 		}
@@ -229,12 +229,12 @@ func (s *Server) awaitDecision(ctx context.Context, a approvals.Request, asker c
 			return nil, newError(NotFound, "no request for permission %s any more", a.ID)
 		}
 		if now.By.Operator && now.DecidedIn != "" && (now.State == approvals.Denied) != yes {
-			return s.describeApproval(ctx, now)
+			return desk.describeApproval(ctx, now)
 		}
-		if late := now.TooLate(m.Session, s.o.Now()); late != "" {
+		if late := now.TooLate(m.Session, desk.o.Now()); late != "" {
 			return nil, newError(Refused, "%s", late)
 		}
-		err = s.o.Intake.MayAnswer(ctx, a.Channel, m.Key.Address(), asker)
+		err = desk.o.Intake.MayAnswer(ctx, a.Channel, m.Key.Address(), asker)
 		if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
 			return nil, newError(Refused, "%s; the request is as it was", refused.Why)
 		}
@@ -244,7 +244,7 @@ func (s *Server) awaitDecision(ctx context.Context, a approvals.Request, asker c
 		select {
 		case <-look.C:
 		case <-over.C:
-			d, err := s.describeApproval(ctx, now)
+			d, err := desk.describeApproval(ctx, now)
 			d.Queued = true
 			return d, err
 		case <-ctx.Done():
@@ -255,7 +255,7 @@ func (s *Server) awaitDecision(ctx context.Context, a approvals.Request, asker c
 
 // decisionMessage is what has a conversation take up a decision of the operator. Its event is of
 // this wish alone: one that could not be carried out may be taken again.
-func (s *Server) decisionMessage(r *http.Request, a approvals.Request, at sessionkeys.Address, asker channels.Sender, yes bool) channels.Message {
+func (desk approvalDesk) decisionMessage(r *http.Request, a approvals.Request, at sessionkeys.Address, asker channels.Sender, yes bool) channels.Message {
 	text := "/deny " + a.Code
 	if yes {
 		text = "/approve " + a.Code
@@ -264,7 +264,7 @@ func (s *Server) decisionMessage(r *http.Request, a approvals.Request, at sessio
 	return channels.Message{
 		Event: event.String(), Kind: channels.Said, Channel: a.Channel, MessageID: a.ReplyTo, Address: at,
 		Decision: &channels.Decision{Request: a.ID, Operator: true, By: actor(r.Context())},
-		Sender:   asker, Text: text, Mentioned: true, ReceivedAt: s.o.Now(),
+		Sender:   asker, Text: text, Mentioned: true, ReceivedAt: desk.o.Now(),
 	}
 }
 

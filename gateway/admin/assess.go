@@ -182,7 +182,7 @@ func note(problems []string) string {
 // person, and whether something is nearly full or the prices are old.
 func (s *Server) Notes(ctx context.Context) map[string]string {
 	st := Status{Now: s.o.Now().UTC(), StateDir: s.o.StateDir}
-	s.measure(ctx, &st)
+	statusDesk{s.o, s.started}.measure(ctx, &st)
 	var letters, room []string
 	st.assessLetters(func(format string, a ...any) { letters = append(letters, fmt.Sprintf(format, a...)) })
 	st.assessRoom(func(format string, a ...any) { room = append(room, fmt.Sprintf(format, a...)) })

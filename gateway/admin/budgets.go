@@ -49,9 +49,9 @@ type BudgetState struct {
 	More   int       `json:"more,omitempty"` // with Each: how many have spent of it that are not listed
 }
 
-func (s *Server) budgets(r *http.Request) (any, error) {
+func (desk budgetDesk) budgets(r *http.Request) (any, error) {
 	ctx, q := r.Context(), r.URL.Query()
-	page := BudgetPage{Now: s.o.Now().UTC(), Budgets: []BudgetState{}}
+	page := BudgetPage{Now: desk.o.Now().UTC(), Budgets: []BudgetState{}}
 	each, err := parseBool(cmp.Or(q.Get("each"), "1"))
 	if err != nil {
 		return nil, err
@@ -60,33 +60,33 @@ func (s *Server) budgets(r *http.Request) (any, error) {
 	some := true // raises of those that are known alone
 	switch {
 	case q.Get("session") != "":
-		if known, err = s.conversation(ctx, q.Get("session")); err != nil {
+		if known, err = desk.conversation(ctx, q.Get("session")); err != nil {
 			return nil, err
 		}
-		err = s.addBounded(ctx, &page, known, false)
+		err = desk.addBounded(ctx, &page, known, false)
 	case !each:
-		known = s.totals(page.Now)
-		err = s.addTotals(ctx, &page)
+		known = desk.totals(page.Now)
+		err = desk.addTotals(ctx, &page)
 	default:
 		some = false
-		if known, err = s.spenders(ctx, page.Now); err != nil {
+		if known, err = desk.spenders(ctx, page.Now); err != nil {
 			return nil, err
 		}
-		if err = s.addTotals(ctx, &page); err == nil {
-			page.Budgets = append(page.Budgets, BudgetState{Budget: "turn", Of: "each message", Each: true, Limit: USD(s.o.Limits().Turn), Period: "message"})
-			err = s.addBounded(ctx, &page, known, true)
+		if err = desk.addTotals(ctx, &page); err == nil {
+			page.Budgets = append(page.Budgets, BudgetState{Budget: "turn", Of: "each message", Each: true, Limit: USD(desk.o.Limits().Turn), Period: "message"})
+			err = desk.addBounded(ctx, &page, known, true)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	page.Raises, err = s.listRaises(ctx, known, some, page.Now)
+	page.Raises, err = desk.listRaises(ctx, known, some, page.Now)
 	return page, err
 }
 
 // totals returns whom budgets bound that are not the same for each: everybody, and the accounts.
-func (s *Server) totals(now time.Time) []spender {
-	l := s.o.Limits()
+func (desk budgetDesk) totals(now time.Time) []spender {
+	l := desk.o.Limits()
 	all := []spender{
 		{scope: l.DayScope(), of: everybody, key: "global_per_day", period: costs.Day.Name(now), ends: costs.Day.Next(now)},
 		{scope: l.MonthScope(), of: everybody, key: "global_per_month", period: costs.Month.Name(now), ends: costs.Month.Next(now)},
@@ -97,9 +97,9 @@ func (s *Server) totals(now time.Time) []spender {
 	return all
 }
 
-func (s *Server) addTotals(ctx context.Context, page *BudgetPage) error {
-	for _, sp := range s.totals(page.Now) {
-		b, err := s.budgetState(ctx, sp, page.Now)
+func (desk budgetDesk) addTotals(ctx context.Context, page *BudgetPage) error {
+	for _, sp := range desk.totals(page.Now) {
+		b, err := desk.budgetState(ctx, sp, page.Now)
 		if err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (s *Server) addTotals(ctx context.Context, page *BudgetPage) error {
 
 // addBounded adds the budgets of those whom budgets bound one by one: all of them; or, below what
 // holds for each, those who have spent, the nearest to the end first.
-func (s *Server) addBounded(ctx context.Context, page *BudgetPage, known []spender, below bool) error {
-	l, day, tomorrow := s.o.Limits(), costs.Day.Name(page.Now), costs.Day.Next(page.Now)
+func (desk budgetDesk) addBounded(ctx context.Context, page *BudgetPage, known []spender, below bool) error {
+	l, day, tomorrow := desk.o.Limits(), costs.Day.Name(page.Now), costs.Day.Next(page.Now)
 	for _, each := range []struct {
 		kind, key, of, period string
 		limit                 costs.Amount
@@ -127,7 +127,7 @@ func (s *Server) addBounded(ctx context.Context, page *BudgetPage, known []spend
 			if sp.scope.Kind != each.kind {
 				continue
 			}
-			b, err := s.budgetState(ctx, sp, page.Now)
+			b, err := desk.budgetState(ctx, sp, page.Now)
 			if err != nil {
 				return err
 			}
@@ -170,29 +170,29 @@ type spender struct {
 const mostRoots = 100_000
 
 // spenders returns whom budgets bound one by one and who had turns today: conversations, people, groups.
-func (s *Server) spenders(ctx context.Context, now time.Time) (all []spender, err error) {
+func (desk budgetDesk) spenders(ctx context.Context, now time.Time) (all []spender, err error) {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	roots, err := s.o.Store.Sessions(ctx, sessions.SessionQuery{Since: today, Limit: mostRoots})
+	roots, err := desk.o.Store.Sessions(ctx, sessions.SessionQuery{Since: today, Limit: mostRoots})
 	if err != nil {
 		return nil, err
 	}
-	schedulers, err := s.schedulers(ctx)
+	schedulers, err := desk.schedulers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[sessions.Scope]bool{}
 	for _, root := range roots {
-		turns, err := s.o.Store.TurnsOf(ctx, root.ID)
+		turns, err := desk.o.Store.TurnsOf(ctx, root.ID)
 		if err != nil {
 			return nil, err
 		}
-		for _, sp := range s.spendersOf(root, turns, today, schedulers) {
+		for _, sp := range desk.spendersOf(root, turns, today, schedulers) {
 			if seen[sp.scope] {
 				continue
 			}
 			seen[sp.scope] = true
 			if sp.asked != nil {
-				if sp.of, err = s.personOf(ctx, *sp.asked); err != nil {
+				if sp.of, err = treeDesk(desk).personOf(ctx, *sp.asked); err != nil {
 					return nil, err
 				}
 			}
@@ -203,12 +203,12 @@ func (s *Server) spenders(ctx context.Context, now time.Time) (all []spender, er
 }
 
 // schedulers returns who has scheduled something, by the names of the jobs: they pay for its runs.
-func (s *Server) schedulers(ctx context.Context) (map[string]string, error) {
+func (desk budgetDesk) schedulers(ctx context.Context) (map[string]string, error) {
 	people := map[string]string{}
-	if s.o.Jobs == nil {
+	if desk.o.Jobs == nil {
 		return people, nil
 	}
-	jobs, err := s.o.Jobs(ctx)
+	jobs, err := desk.o.Jobs(ctx)
 	if _, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
@@ -222,8 +222,8 @@ func (s *Server) schedulers(ctx context.Context) (map[string]string, error) {
 
 // spendersOf returns whose budgets the turns of a root count for that did not end before a time. A run
 // of what a person has scheduled counts for that person; one of a job of the configuration for nobody.
-func (s *Server) spendersOf(root sessions.Session, turns []sessions.Turn, since time.Time, schedulers map[string]string) (all []spender) {
-	l, channel := s.o.Limits(), ""
+func (desk budgetDesk) spendersOf(root sessions.Session, turns []sessions.Turn, since time.Time, schedulers map[string]string) (all []spender) {
+	l, channel := desk.o.Limits(), ""
 	for _, t := range turns {
 		channel = t.Channel
 		if !t.EndedAt.IsZero() && t.EndedAt.Before(since) {
@@ -245,36 +245,36 @@ func (s *Server) spendersOf(root sessions.Session, turns []sessions.Turn, since 
 
 // conversation returns whose budgets the conversation of a session counts for: its own, that of who
 // wrote last, and of the group.
-func (s *Server) conversation(ctx context.Context, text string) ([]spender, error) {
-	id, err := s.resolve(ctx, text)
+func (desk budgetDesk) conversation(ctx context.Context, text string) ([]spender, error) {
+	id, err := treeDesk(desk).resolve(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.o.Store.Session(ctx, id)
+	found, err := desk.o.Store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.o.Store.Session(ctx, found.Root)
+	root, err := desk.o.Store.Session(ctx, found.Root)
 	if err != nil {
 		return nil, err
 	}
-	turns, err := s.o.Store.TurnsOf(ctx, root.ID)
+	turns, err := desk.o.Store.TurnsOf(ctx, root.ID)
 	if err != nil {
 		return nil, err
 	}
-	schedulers, err := s.schedulers(ctx)
+	schedulers, err := desk.schedulers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.spendersOf(root, turns[max(len(turns)-1, 0):], time.Time{}, schedulers), nil
+	return desk.spendersOf(root, turns[max(len(turns)-1, 0):], time.Time{}, schedulers), nil
 }
 
 // budgetState reads what somebody has spent of a budget, and what that is raised by.
-func (s *Server) budgetState(ctx context.Context, sp spender, now time.Time) (b BudgetState, err error) {
+func (desk budgetDesk) budgetState(ctx context.Context, sp spender, now time.Time) (b BudgetState, err error) {
 	b = BudgetState{Of: sp.of, Channel: sp.channel}
 	limit := sp.scope.Limit
-	if limit > 0 && s.o.Raised != nil {
-		more, err := s.o.Raised(ctx, sp.scope, now)
+	if limit > 0 && desk.o.Raised != nil {
+		more, err := desk.o.Raised(ctx, sp.scope, now)
 		if err != nil {
 			return b, err
 		}
@@ -283,7 +283,7 @@ func (s *Server) budgetState(ctx context.Context, sp spender, now time.Time) (b 
 		}
 		b.Raised = USD(more)
 	}
-	settled, held, err := s.o.Store.Spent(ctx, sp.scope, now)
+	settled, held, err := desk.o.Store.Spent(ctx, sp.scope, now)
 	if err != nil {
 		return b, err
 	}

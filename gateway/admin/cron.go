@@ -65,19 +65,19 @@ type JobPage struct {
 	Jobs []Job     `json:"jobs"`
 }
 
-func (s *Server) jobs(r *http.Request) (any, error) {
-	ctx, now := r.Context(), s.o.Now()
+func (desk jobDesk) jobs(r *http.Request) (any, error) {
+	ctx, now := r.Context(), desk.o.Now()
 	page := JobPage{Now: now.UTC(), Jobs: []Job{}}
-	jobs, err := s.o.Jobs(ctx)
+	jobs, err := desk.o.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := schedule.FindRuns(ctx, s.o.Store, now.Add(-schedule.LookedBack), mostSessions, func(job, _ string) (string, bool) { return job, true })
+	runs, err := schedule.FindRuns(ctx, desk.o.Store, now.Add(-schedule.LookedBack), mostSessions, func(job, _ string) (string, bool) { return job, true })
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says of what
 	}
 	for _, j := range jobs {
-		one, err := s.describeJob(ctx, j)
+		one, err := desk.describeJob(ctx, j)
 		if err != nil {
 			return nil, err
 		}
@@ -88,15 +88,15 @@ func (s *Server) jobs(r *http.Request) (any, error) {
 	return page, nil
 }
 
-func (s *Server) describeJob(ctx context.Context, j schedule.Job) (Job, error) {
+func (desk jobDesk) describeJob(ctx context.Context, j schedule.Job) (Job, error) {
 	d := Job{Name: j.Name, Schedule: j.Timing.String(), TimeZone: j.Timing.Zone(), State: JobOff, Key: j.Key.String(), Channel: j.Channel, Person: j.Person}
 	if j.Enabled {
 		d.State = JobIdle
-		if next := j.Timing.Next(s.o.Now()); !next.IsZero() {
+		if next := j.Timing.Next(desk.o.Now()); !next.IsZero() {
 			d.Next = next.UTC()
 		}
 	}
-	p, _, err := schedule.ReadProgress(ctx, s.o.Store, j.Name, s.o.Now())
+	p, _, err := schedule.ReadProgress(ctx, desk.o.Store, j.Name, desk.o.Now())
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return d, err //nolint:wrapcheck // it says of which record
 	}
@@ -104,7 +104,7 @@ func (s *Server) describeJob(ctx context.Context, j schedule.Job) (Job, error) {
 	if j.Key == (sessionkeys.Key{}) { // a person's, who may not have it run
 		return d, nil
 	}
-	m, err := s.o.Store.Mailbox(ctx, j.Key.Token())
+	m, err := desk.o.Store.Mailbox(ctx, j.Key.Token())
 	if errors.Is(err, sessions.ErrNotFound) {
 		return d, nil
 	}
@@ -117,17 +117,17 @@ func (s *Server) describeJob(ctx context.Context, j schedule.Job) (Job, error) {
 	case m.HasWork():
 		d.State = JobWaits
 	}
-	d.Last, err = s.lastRun(ctx, m.Session)
+	d.Last, err = desk.lastRun(ctx, m.Session)
 	return d, err
 }
 
 // lastRun returns the run of a session; nil: it has not begun.
-func (s *Server) lastRun(ctx context.Context, id sessionkeys.SessionID) (*JobRun, error) {
-	turns, err := s.o.Store.TurnsOf(ctx, id)
+func (desk jobDesk) lastRun(ctx context.Context, id sessionkeys.SessionID) (*JobRun, error) {
+	turns, err := desk.o.Store.TurnsOf(ctx, id)
 	if err != nil || len(turns) == 0 {
 		return nil, err
 	}
-	session, err := s.o.Store.Session(ctx, id)
+	session, err := desk.o.Store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +136,9 @@ func (s *Server) lastRun(ctx context.Context, id sessionkeys.SessionID) (*JobRun
 }
 
 // runJob has a job run now, once.
-func (s *Server) runJob(r *http.Request) (any, error) {
+func (desk jobDesk) runJob(r *http.Request) (any, error) {
 	ctx, name := r.Context(), r.PathValue("name")
-	jobs, err := s.o.Jobs(ctx)
+	jobs, err := desk.o.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -149,17 +149,17 @@ func (s *Server) runJob(r *http.Request) (any, error) {
 		if j.Person != "" && !j.Enabled {
 			return nil, newError(Refused, "who has scheduled %s may not have it run now", name)
 		}
-		d, err := s.describeJob(ctx, j)
+		d, err := desk.describeJob(ctx, j)
 		if err != nil {
 			return nil, err
 		}
 		if d.State == JobRuns || d.State == JobWaits {
 			return nil, newError(Refused, "job %s is %s already: see parley cron ls", name, d.State)
 		}
-		if err := s.o.RunJob(ctx, j); err != nil {
+		if err := desk.o.RunJob(ctx, j); err != nil {
 			return nil, err
 		}
-		s.o.Logger.Info("run of a job queued by the operator", "job", name, "uid", ctx.Value(uidKey{}))
+		desk.o.Logger.Info("run of a job queued by the operator", "job", name, "uid", ctx.Value(uidKey{}))
 		return d, nil
 	}
 	return nil, newError(NotFound, "no job %q, neither in the configuration that is in force nor of a person: see parley cron ls", name)

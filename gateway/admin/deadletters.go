@@ -74,7 +74,7 @@ func deadLetterSummary(l broker.DeadLetter) DeadLetter {
 // atPlace begins the id of a letter that has none of its own.
 const atPlace = "place-"
 
-func (s *Server) deadLetters(r *http.Request) (any, error) {
+func (desk letterDesk) deadLetters(r *http.Request) (any, error) {
 	var after uint64
 	if text := r.URL.Query().Get("after"); text != "" {
 		var err error
@@ -82,11 +82,11 @@ func (s *Server) deadLetters(r *http.Request) (any, error) {
 			return nil, newError(Invalid, "%q is no place among the dead letters", text)
 		}
 	}
-	letters, err := s.o.Log.DeadLetters(r.Context(), after, letterPage)
+	letters, err := desk.o.Log.DeadLetters(r.Context(), after, letterPage)
 	if err != nil {
 		return nil, err
 	}
-	page := DeadLetterPage{Now: s.o.Now().UTC(), Letters: []DeadLetter{}}
+	page := DeadLetterPage{Now: desk.o.Now().UTC(), Letters: []DeadLetter{}}
 	for _, l := range letters {
 		page.Letters = append(page.Letters, deadLetterSummary(l))
 	}
@@ -98,7 +98,7 @@ func (s *Server) deadLetters(r *http.Request) (any, error) {
 
 // findDeadLetter finds the one whose id is, or begins as, the path says; place is where
 // it stood when somebody last looked.
-func (s *Server) findDeadLetter(r *http.Request) (broker.DeadLetter, error) {
+func (desk letterDesk) findDeadLetter(r *http.Request) (broker.DeadLetter, error) {
 	id := r.PathValue("id")
 	if err := checkID(id); err != nil {
 		return broker.DeadLetter{}, err
@@ -112,7 +112,7 @@ func (s *Server) findDeadLetter(r *http.Request) (broker.DeadLetter, error) {
 		if err != nil || n == 0 {
 			return broker.DeadLetter{}, newError(Invalid, "%q is no place among the dead letters", place)
 		}
-		found, err := s.o.Log.DeadLetters(r.Context(), n-1, 1)
+		found, err := desk.o.Log.DeadLetters(r.Context(), n-1, 1)
 		if err != nil {
 			return broker.DeadLetter{}, err
 		}
@@ -121,15 +121,15 @@ func (s *Server) findDeadLetter(r *http.Request) (broker.DeadLetter, error) {
 		}
 		return broker.DeadLetter{}, newError(NotFound, "no dead letter %s", id)
 	}
-	return s.searchDeadLetters(r.Context(), id)
+	return desk.searchDeadLetters(r.Context(), id)
 }
 
-func (s *Server) searchDeadLetters(ctx context.Context, id string) (broker.DeadLetter, error) {
+func (desk letterDesk) searchDeadLetters(ctx context.Context, id string) (broker.DeadLetter, error) {
 	const most = 6
 	var fits []broker.DeadLetter
 	var names []string
 	for after := uint64(0); ; {
-		page, err := s.o.Log.DeadLetters(ctx, after, letterPage)
+		page, err := desk.o.Log.DeadLetters(ctx, after, letterPage)
 		if err != nil {
 			return broker.DeadLetter{}, err
 		}
@@ -155,21 +155,21 @@ func (s *Server) searchDeadLetters(ctx context.Context, id string) (broker.DeadL
 	return broker.DeadLetter{}, ambiguousError("dead letter", id, names, most)
 }
 
-func (s *Server) deadLetter(r *http.Request) (any, error) {
+func (desk letterDesk) deadLetter(r *http.Request) (any, error) {
 	full, err := parseBool(r.URL.Query().Get("body"))
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.findDeadLetter(r)
+	l, err := desk.findDeadLetter(r)
 	if err != nil {
 		return nil, err
 	}
-	d := DeadLetterDetail{DeadLetter: deadLetterSummary(l), Problem: s.o.Redact(l.Problem)}
+	d := DeadLetterDetail{DeadLetter: deadLetterSummary(l), Problem: desk.o.Redact(l.Problem)}
 	var m channels.Message
 	if json.Unmarshal(l.Body, &m) == nil {
 		d.Sender, d.Event, d.Message, d.Received = m.Sender.ID, m.Event, m.MessageID, m.ReceivedAt.UTC()
 	}
-	if _, _, err := s.o.Intake.Reconstruct(r.Context(), l); err != nil {
+	if _, _, err := desk.o.Intake.Reconstruct(r.Context(), l); err != nil {
 		refused, ok := errors.AsType[*intake.RefusedError](err)
 		if !ok {
 			return nil, err
@@ -177,42 +177,42 @@ func (s *Server) deadLetter(r *http.Request) (any, error) {
 		d.Refused = refused.Why
 	}
 	if full {
-		d.Body = s.o.Redact(string(l.Body))
+		d.Body = desk.o.Redact(string(l.Body))
 	}
 	return d, nil
 }
 
 // redeliver stores the message before it forgets the letter: a crash between
 // the two leaves the letter, and redelivering it again adds nothing.
-func (s *Server) redeliver(r *http.Request) (any, error) {
-	l, err := s.findDeadLetter(r)
+func (desk letterDesk) redeliver(r *http.Request) (any, error) {
+	l, err := desk.findDeadLetter(r)
 	if err != nil {
 		return nil, err
 	}
 	one := deadLetterSummary(l)
-	err = s.o.Intake.Redeliver(r.Context(), l)
+	err = desk.o.Intake.Redeliver(r.Context(), l)
 	if refused, ok := errors.AsType[*intake.RefusedError](err); ok {
 		return nil, newError(Refused, "dead letter %s is not redelivered: %s", one.ID, refused.Why)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
+	if err := desk.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
 		return nil, fmt.Errorf("dead letter %s is queued again, but still there; redelivering it once more adds nothing: %w", one.ID, err)
 	}
-	s.o.Logger.Info("dead letter redelivered", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "by", actor(r.Context()))
+	desk.o.Logger.Info("dead letter redelivered", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "by", actor(r.Context()))
 	return one, nil
 }
 
-func (s *Server) drop(r *http.Request) (any, error) {
-	l, err := s.findDeadLetter(r)
+func (desk letterDesk) drop(r *http.Request) (any, error) {
+	l, err := desk.findDeadLetter(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
+	if err := desk.o.Log.DeleteDeadLetter(r.Context(), l.Seq); err != nil {
 		return nil, err
 	}
 	one := deadLetterSummary(l)
-	s.o.Logger.Info("dead letter dropped", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "by", actor(r.Context()))
+	desk.o.Logger.Info("dead letter dropped", "letter", one.ID, "reason", l.Reason, "channel", l.Channel, "by", actor(r.Context()))
 	return one, nil
 }

@@ -25,22 +25,22 @@ type Retention struct {
 }
 
 // retention returns how long sessions are kept; nil: for ever.
-func (s *Server) retention() *Retention {
-	if s.o.Retention == nil {
+func (desk treeDesk) retention() *Retention {
+	if desk.o.Retention == nil {
 		return nil
 	}
-	keep := s.o.Retention()
+	keep := desk.o.Retention()
 	if keep == 0 {
 		return nil
 	}
-	return &Retention{Seconds: int64(keep.Seconds()), Deleted: s.o.Erasure.Expired()}
+	return &Retention{Seconds: int64(keep.Seconds()), Deleted: desk.o.Erasure.Expired()}
 }
 
 // deletion returns the mark of a session whose content was deleted; nil: it was not. Its root has it.
-func (s *Server) deletion(ctx context.Context, root sessionkeys.SessionID) (*erasure.Mark, error) {
-	m, erased, err := erasure.Read(ctx, s.o.Store, root, s.o.Now())
+func (desk treeDesk) deletion(ctx context.Context, root sessionkeys.SessionID) (*erasure.Mark, error) {
+	m, erased, err := erasure.Read(ctx, desk.o.Store, root, desk.o.Now())
 	if errors.Is(err, records.ErrUnreadable) {
-		s.o.Logger.Warn("record of a deletion unreadable, it is shown without its details", "session", root, "error", err)
+		desk.o.Logger.Warn("record of a deletion unreadable, it is shown without its details", "session", root, "error", err)
 		return &erasure.Mark{}, nil
 	}
 	if err != nil || !erased {
@@ -49,20 +49,20 @@ func (s *Server) deletion(ctx context.Context, root sessionkeys.SessionID) (*era
 	return &m, nil
 }
 
-func (s *Server) deleteSession(r *http.Request) (any, error) {
+func (desk treeDesk) deleteSession(r *http.Request) (any, error) {
 	ctx := r.Context()
-	id, err := s.resolve(ctx, r.PathValue("id"))
+	id, err := desk.resolve(ctx, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.o.Store.Session(ctx, id)
+	found, err := desk.o.Store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if found.Parent != "" {
 		return nil, newError(Refused, "%s is a sub-agent of session %s: what it did is deleted with that session", id, found.Root)
 	}
-	d, err := s.o.Erasure.Delete(ctx, id, erasure.Mark{By: actor(ctx), Why: erasure.ByOperator})
+	d, err := desk.o.Erasure.Delete(ctx, id, erasure.Mark{By: actor(ctx), Why: erasure.ByOperator})
 	return d, describeErasureError(err)
 }
 
@@ -76,15 +76,15 @@ func describeErasureError(err error) error {
 
 // traced is whom a question is about, with what is kept of them: on the account that it names, else on
 // the one that knows them.
-func (s *Server) traced(r *http.Request) (erasure.Traces, error) {
+func (desk peopleDesk) traced(r *http.Request) (erasure.Traces, error) {
 	if r.URL.Query().Get("channel") != "" {
-		channel, id, _, err := s.findPerson(r)
+		channel, id, _, err := desk.findPerson(r)
 		if err != nil {
 			return erasure.Traces{}, err
 		}
-		return s.o.Erasure.Find(r.Context(), erasure.Person{Channel: channel, ID: id})
+		return desk.o.Erasure.Find(r.Context(), erasure.Person{Channel: channel, ID: id})
 	}
-	id, accounts := r.URL.Query().Get("person"), s.o.Accounts()
+	id, accounts := r.URL.Query().Get("person"), desk.o.Accounts()
 	if err := people.CheckID(id); err != nil {
 		return erasure.Traces{}, newError(Invalid, "the id of a person: %v", err)
 	}
@@ -93,7 +93,7 @@ func (s *Server) traced(r *http.Request) (erasure.Traces, error) {
 		if policy.CheckID(id, accounts[name].CheckPerson) != nil {
 			continue
 		}
-		t, err := s.o.Erasure.Find(r.Context(), erasure.Person{Channel: name, ID: id})
+		t, err := desk.o.Erasure.Find(r.Context(), erasure.Person{Channel: name, ID: id})
 		if err != nil {
 			return t, err
 		}
@@ -114,29 +114,29 @@ func (s *Server) traced(r *http.Request) (erasure.Traces, error) {
 	return known[0], nil
 }
 
-func (s *Server) traces(r *http.Request) (any, error) { return s.traced(r) }
+func (desk peopleDesk) traces(r *http.Request) (any, error) { return desk.traced(r) }
 
-func (s *Server) forget(r *http.Request) (any, error) {
+func (desk peopleDesk) forget(r *http.Request) (any, error) {
 	groups, err := parseBool(r.URL.Query().Get("groups"))
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.traced(r)
+	t, err := desk.traced(r)
 	if err != nil {
 		return nil, err
 	}
 	if t.IsUnknown() {
 		return nil, newError(NotFound, "nothing is known of a person %s on %s", t.ID, t.Channel)
 	}
-	return s.o.Erasure.Forget(r.Context(), t.Person, groups, erasure.Mark{By: actor(r.Context())})
+	return desk.o.Erasure.Forget(r.Context(), t.Person, groups, erasure.Mark{By: actor(r.Context())})
 }
 
 // forgotten is whose name is shown of what people did before they were forgotten.
 const forgotten = "forgotten"
 
 // personOf returns how the person of a turn is shown on their account.
-func (s *Server) personOf(ctx context.Context, t sessions.Turn) (string, error) {
-	gone, err := erasure.IsForgotten(ctx, s.o.Store, erasure.Person{Channel: t.Channel, ID: t.Sender}, t.OpenedAt, s.o.Now())
+func (desk treeDesk) personOf(ctx context.Context, t sessions.Turn) (string, error) {
+	gone, err := erasure.IsForgotten(ctx, desk.o.Store, erasure.Person{Channel: t.Channel, ID: t.Sender}, t.OpenedAt, desk.o.Now())
 	if err != nil {
 		return "", fmt.Errorf("look whether a person was forgotten: %w", err)
 	}

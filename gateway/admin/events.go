@@ -32,7 +32,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	only := r.URL.Query().Get("session")
 	if only != "" {
-		id, err := s.resolve(r.Context(), only)
+		id, err := treeDesk{s.o}.resolve(r.Context(), only)
 		if err != nil {
 			s.respond(w, r, nil, err)
 			return

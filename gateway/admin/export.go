@@ -27,12 +27,12 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		s.respond(w, r, nil, newError(Invalid, "unknown parameter %q for this gateway", name))
 		return
 	}
-	id, err := s.resolve(r.Context(), r.PathValue("id"))
+	id, err := treeDesk{s.o}.resolve(r.Context(), r.PathValue("id"))
 	if err != nil {
 		s.respond(w, r, nil, err)
 		return
 	}
-	if err := s.checkNotDeleted(r.Context(), id); err != nil {
+	if err := (treeDesk{s.o}).checkNotDeleted(r.Context(), id); err != nil {
 		s.respond(w, r, nil, err)
 		return
 	}
@@ -54,12 +54,12 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 }
 
 // checkNotDeleted says of a session whose content was deleted that there is nothing to export.
-func (s *Server) checkNotDeleted(ctx context.Context, id sessionkeys.SessionID) error {
-	found, err := s.o.Store.Session(ctx, id)
+func (desk treeDesk) checkNotDeleted(ctx context.Context, id sessionkeys.SessionID) error {
+	found, err := desk.o.Store.Session(ctx, id)
 	if err != nil {
 		return err
 	}
-	gone, err := s.deletion(ctx, found.Root)
+	gone, err := desk.deletion(ctx, found.Root)
 	if err == nil && gone != nil {
 		err = newError(Refused, "the content of session %s was deleted on %s: there is nothing to export", found.Root, gone)
 	}

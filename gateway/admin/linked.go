@@ -64,11 +64,11 @@ type NamedAccount struct {
 
 // findLinked finds the account that a question is about: the one on the network that is
 // named, or the only one there.
-func (s *Server) findLinked(r *http.Request) (string, NamedAccount, error) {
+func (l linkedDesk) findLinked(r *http.Request) (string, NamedAccount, error) {
 	network, name := r.PathValue("network"), r.URL.Query().Get("channel")
 	linked := map[string]NamedAccount{}
-	if s.o.Linked != nil {
-		linked = s.o.Linked()
+	if l.o.Linked != nil {
+		linked = l.o.Linked()
 	}
 	var names []string
 	for _, n := range slices.Sorted(maps.Keys(linked)) {
@@ -89,8 +89,8 @@ func (s *Server) findLinked(r *http.Request) (string, NamedAccount, error) {
 	return names[0], linked[names[0]], nil
 }
 
-func (s *Server) groups(r *http.Request) (any, error) {
-	name, a, err := s.findLinked(r)
+func (l linkedDesk) groups(r *http.Request) (any, error) {
+	name, a, err := l.findLinked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (s *Server) groups(r *http.Request) (any, error) {
 	return Groups{Channel: name, Groups: all}, err
 }
 
-func (s *Server) peerKeys(r *http.Request) (any, error) {
-	name, a, err := s.findLinked(r)
+func (l linkedDesk) peerKeys(r *http.Request) (any, error) {
+	name, a, err := l.findLinked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func (s *Server) peerKeys(r *http.Request) (any, error) {
 	return PeerKeys{Channel: name, Keys: keys}, err
 }
 
-func (s *Server) trust(r *http.Request) (any, error) {
-	name, a, err := s.findLinked(r)
+func (l linkedDesk) trust(r *http.Request) (any, error) {
+	name, a, err := l.findLinked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -120,14 +120,14 @@ func (s *Server) trust(r *http.Request) (any, error) {
 	if err := a.Trust(r.Context(), person, r.URL.Query().Get("safety_number")); err != nil {
 		return nil, newError(Refused, "the key of %s is not trusted: %v", person, err)
 	}
-	s.o.Logger.Info("identity key trusted by operator", "channel", name, "person", person)
+	l.o.Logger.Info("identity key trusted by operator", "channel", name, "person", person)
 	return TrustedKey{Channel: name, Person: person}, nil
 }
 
 // link answers line by line, since a telephone must scan the first before there is
 // a second.
 func (s *Server) link(w http.ResponseWriter, r *http.Request) {
-	name, a, err := s.findLinked(r)
+	name, a, err := linkedDesk{s.o}.findLinked(r)
 	if err != nil {
 		s.respond(w, r, nil, err)
 		return

@@ -17,21 +17,21 @@ type ServerPage struct {
 	Servers []mcp.Status `json:"servers"`
 }
 
-func (s *Server) servers(*http.Request) (any, error) {
-	page := ServerPage{Now: s.o.Now().UTC(), Servers: []mcp.Status{}}
-	if s.o.Servers != nil {
-		page.Servers = append(page.Servers, s.o.Servers()...)
+func (desk serverDesk) servers(*http.Request) (any, error) {
+	page := ServerPage{Now: desk.o.Now().UTC(), Servers: []mcp.Status{}}
+	if desk.o.Servers != nil {
+		page.Servers = append(page.Servers, desk.o.Servers()...)
 	}
 	return page, nil
 }
 
 // serversInBrief returns the MCP servers without what they say of their tools, and without
 // those tools that no agent has.
-func (s *Server) serversInBrief() (all []mcp.Status) {
-	if s.o.Servers == nil {
+func (desk serverDesk) serversInBrief() (all []mcp.Status) {
+	if desk.o.Servers == nil {
 		return nil
 	}
-	for _, st := range s.o.Servers() {
+	for _, st := range desk.o.Servers() {
 		var used []mcp.ToolStatus
 		for _, t := range st.Tools {
 			if t.State != mcp.Unused {
@@ -82,20 +82,20 @@ func (st *Status) assessServers(not func(format string, a ...any)) {
 	}
 }
 
-func (s *Server) allowTool(r *http.Request) (any, error) {
-	if s.o.Consent == nil {
+func (desk serverDesk) allowTool(r *http.Request) (any, error) {
+	if desk.o.Consent == nil {
 		return nil, newError(NotFound, "this process has no MCP servers")
 	}
 	q := r.URL.Query()
-	return s.o.Consent(r.Context(), q.Get("server"), q.Get("tool"), q.Get("digest"))
+	return desk.o.Consent(r.Context(), q.Get("server"), q.Get("tool"), q.Get("digest"))
 }
 
-func (s *Server) revokeTool(r *http.Request) (any, error) {
-	if s.o.TakeBackConsent == nil {
+func (desk serverDesk) revokeTool(r *http.Request) (any, error) {
+	if desk.o.TakeBackConsent == nil {
 		return nil, newError(NotFound, "this process has no MCP servers")
 	}
 	q := r.URL.Query()
-	return s.o.TakeBackConsent(r.Context(), q.Get("server"), q.Get("tool"))
+	return desk.o.TakeBackConsent(r.Context(), q.Get("server"), q.Get("tool"))
 }
 
 // LoggedOut is what became of a login.
@@ -105,27 +105,27 @@ type LoggedOut struct {
 
 var errNoServers = newError(NotFound, "this process has no MCP servers; log in at one that has the role worker")
 
-func (s *Server) beginLogin(r *http.Request) (any, error) {
-	if s.o.BeginLogin == nil {
+func (desk serverDesk) beginLogin(r *http.Request) (any, error) {
+	if desk.o.BeginLogin == nil {
 		return nil, errNoServers
 	}
 	q := r.URL.Query()
-	return s.o.BeginLogin(r.Context(), q.Get("server"), q.Get("redirect"), q["scope"])
+	return desk.o.BeginLogin(r.Context(), q.Get("server"), q.Get("redirect"), q["scope"])
 }
 
-func (s *Server) finishLogin(r *http.Request) (any, error) {
-	if s.o.FinishLogin == nil {
+func (desk serverDesk) finishLogin(r *http.Request) (any, error) {
+	if desk.o.FinishLogin == nil {
 		return nil, errNoServers
 	}
 	q := r.URL.Query()
-	return s.o.FinishLogin(r.Context(), q.Get("server"), q.Get("address"))
+	return desk.o.FinishLogin(r.Context(), q.Get("server"), q.Get("address"))
 }
 
-func (s *Server) logout(r *http.Request) (any, error) {
-	if s.o.Logout == nil {
+func (desk serverDesk) logout(r *http.Request) (any, error) {
+	if desk.o.Logout == nil {
 		return nil, errNoServers
 	}
-	was, err := s.o.Logout(r.Context(), r.URL.Query().Get("server"))
+	was, err := desk.o.Logout(r.Context(), r.URL.Query().Get("server"))
 	return LoggedOut{was}, err
 }
 

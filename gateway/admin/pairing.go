@@ -36,9 +36,9 @@ type RevokedPairing struct {
 	Allowed bool   `json:"allowed"` // they were let in, and are not any more
 }
 
-func (s *Server) pairing(r *http.Request) (any, error) {
-	asking, err := s.o.People.Requests(r.Context(), "")
-	page := PairingPage{Now: s.o.Now().UTC(), Requests: []PairingRequest{}}
+func (desk peopleDesk) pairing(r *http.Request) (any, error) {
+	asking, err := desk.o.People.Requests(r.Context(), "")
+	page := PairingPage{Now: desk.o.Now().UTC(), Requests: []PairingRequest{}}
 	if page.Problem, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
@@ -49,28 +49,28 @@ func (s *Server) pairing(r *http.Request) (any, error) {
 	return page, nil
 }
 
-func (s *Server) approvePairing(r *http.Request) (any, error) {
+func (desk peopleDesk) approvePairing(r *http.Request) (any, error) {
 	code := people.ReadCode(r.URL.Query().Get("code"))
 	if code == "" {
 		return nil, newError(Invalid, "a code has %d letters and digits", people.CodeLength)
 	}
-	p, err := s.o.People.Approve(r.Context(), "", code, people.By{}, "")
+	p, err := desk.o.People.Approve(r.Context(), "", code, people.By{}, "")
 	if err != nil {
 		return nil, describeDecisionError(err)
 	}
-	s.logDecision(r, "person let in by the operator, by their code", p.Channel, p.ID)
+	desk.logDecision(r, "person let in by the operator, by their code", p.Channel, p.ID)
 	return describePerson(p), nil
 }
 
 // revokePairing takes back what a code has given or can give: the code, and that its person was
 // let in.
-func (s *Server) revokePairing(r *http.Request) (any, error) {
+func (desk peopleDesk) revokePairing(r *http.Request) (any, error) {
 	ctx, id, channel := r.Context(), r.URL.Query().Get("id"), r.URL.Query().Get("channel")
-	asking, err := s.o.People.Requests(ctx, channel)
+	asking, err := desk.o.People.Requests(ctx, channel)
 	if _, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
-	decided, err := s.o.People.Decisions(ctx, channel)
+	decided, err := desk.o.People.Decisions(ctx, channel)
 	if _, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
@@ -91,19 +91,19 @@ func (s *Server) revokePairing(r *http.Request) (any, error) {
 	}
 	var done RevokedPairing
 	for _, q := range asking {
-		if err := s.o.People.Withdraw(ctx, q); err != nil {
+		if err := desk.o.People.Withdraw(ctx, q); err != nil {
 			return nil, err
 		}
 		done = RevokedPairing{Channel: q.Channel, Person: q.ID, Code: true}
 	}
 	for _, p := range decided {
-		was, err := s.o.People.Forget(ctx, p.Channel, p.ID, policy.LetIn)
+		was, err := desk.o.People.Forget(ctx, p.Channel, p.ID, policy.LetIn)
 		if err != nil {
 			return nil, describeDecisionError(err)
 		}
 		done.Channel, done.Person, done.Allowed = p.Channel, p.ID, was
 	}
-	s.logDecision(r, "pairing revoked by the operator", done.Channel, done.Person)
+	desk.logDecision(r, "pairing revoked by the operator", done.Channel, done.Person)
 	return done, nil
 }
 

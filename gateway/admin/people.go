@@ -68,9 +68,9 @@ func passUnreadable(err error) (problem string, _ error) {
 	return "", err
 }
 
-func (s *Server) access(r *http.Request) (any, error) {
-	decided, err := s.o.People.Decisions(r.Context(), "")
-	page := AccessPage{Now: s.o.Now().UTC(), Channels: []string{}, Entries: []AccessEntry{}}
+func (desk peopleDesk) access(r *http.Request) (any, error) {
+	decided, err := desk.o.People.Decisions(r.Context(), "")
+	page := AccessPage{Now: desk.o.Now().UTC(), Channels: []string{}, Entries: []AccessEntry{}}
 	if page.Problem, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Server) access(r *http.Request) (any, error) {
 			overruled[[2]string{p.Channel, p.ID}], overruled[[2]string{p.Channel, p.Alias}] = true, true
 		}
 	}
-	accounts := s.o.Accounts()
+	accounts := desk.o.Accounts()
 	for _, name := range slices.Sorted(maps.Keys(accounts)) {
 		page.Channels = append(page.Channels, name)
 		a := accounts[name].Access
@@ -113,9 +113,9 @@ func describePerson(p people.Person) AccessEntry {
 }
 
 // findPerson returns whom a question is about, and what is configured of their channel.
-func (s *Server) findPerson(r *http.Request) (channel, id string, a Account, err error) {
+func (desk peopleDesk) findPerson(r *http.Request) (channel, id string, a Account, err error) {
 	channel, id = r.URL.Query().Get("channel"), r.URL.Query().Get("person")
-	accounts := s.o.Accounts()
+	accounts := desk.o.Accounts()
 	a, ok := accounts[channel]
 	if !ok {
 		return channel, id, a, newError(NotFound, "no bot account %q in the configuration; there are: %s", channel, strings.Join(slices.Sorted(maps.Keys(accounts)), ", "))
@@ -127,8 +127,8 @@ func (s *Server) findPerson(r *http.Request) (channel, id string, a Account, err
 	return channel, id, a, nil
 }
 
-func (s *Server) allowPerson(r *http.Request) (any, error) {
-	channel, id, a, err := s.findPerson(r)
+func (desk peopleDesk) allowPerson(r *http.Request) (any, error) {
+	channel, id, a, err := desk.findPerson(r)
 	if err != nil {
 		return nil, err
 	}
@@ -138,44 +138,44 @@ func (s *Server) allowPerson(r *http.Request) (any, error) {
 			return nil, newError(Invalid, "the role of a person: %v", err)
 		}
 	} else if a.Access.Everyone || slices.Contains(a.Access.People, id) { // the configuration is enough
-		return s.allowAsConfigured(r, channel, id, a)
+		return desk.allowAsConfigured(r, channel, id, a)
 	}
-	p, err := s.o.People.Allow(r.Context(), channel, id, role, people.By{})
+	p, err := desk.o.People.Allow(r.Context(), channel, id, role, people.By{})
 	if err != nil {
 		return nil, describeDecisionError(err)
 	}
-	s.logDecision(r, "person let in by the operator", channel, id, "role", cmp.Or(role, roles.User))
+	desk.logDecision(r, "person let in by the operator", channel, id, "role", cmp.Or(role, roles.User))
 	return describePerson(p), nil
 }
 
 // allowAsConfigured takes back that somebody whom the configuration lists was shut out, or has another
 // role than it says.
-func (s *Server) allowAsConfigured(r *http.Request, channel, id string, a Account) (any, error) {
-	was, err := s.o.People.Reset(r.Context(), channel, id)
+func (desk peopleDesk) allowAsConfigured(r *http.Request, channel, id string, a Account) (any, error) {
+	was, err := desk.o.People.Reset(r.Context(), channel, id)
 	if err != nil {
 		return nil, describeDecisionError(err)
 	}
 	if was {
-		s.logDecision(r, "person is allowed by the operator as the configuration says", channel, id)
+		desk.logDecision(r, "person is allowed by the operator as the configuration says", channel, id)
 	}
 	return AccessEntry{Channel: channel, Person: id, Ruling: policy.LetIn, Role: a.Access.ListedRole(id), Source: FromConfiguration}, nil
 }
 
-func (s *Server) denyPerson(r *http.Request) (any, error) {
-	channel, id, _, err := s.findPerson(r)
+func (desk peopleDesk) denyPerson(r *http.Request) (any, error) {
+	channel, id, _, err := desk.findPerson(r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.o.People.Deny(r.Context(), channel, id, people.By{})
+	p, err := desk.o.People.Deny(r.Context(), channel, id, people.By{})
 	if err != nil {
 		return nil, describeDecisionError(err)
 	}
-	s.logDecision(r, "person shut out by the operator", channel, id)
+	desk.logDecision(r, "person shut out by the operator", channel, id)
 	return describePerson(p), nil
 }
 
-func (s *Server) logDecision(r *http.Request, event, channel, id string, more ...any) {
-	s.o.Logger.Info(event, append([]any{"channel", channel, "person", id, "uid", r.Context().Value(uidKey{})}, more...)...)
+func (desk peopleDesk) logDecision(r *http.Request, event, channel, id string, more ...any) {
+	desk.o.Logger.Info(event, append([]any{"channel", channel, "person", id, "uid", r.Context().Value(uidKey{})}, more...)...)
 }
 
 // describeDecisionError says what an operator can do about err.

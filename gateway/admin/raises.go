@@ -54,8 +54,8 @@ type RaiseQuery struct {
 }
 
 // listRaises returns the raises of the last days, the latest first; with some those of known alone.
-func (s *Server) listRaises(ctx context.Context, known []spender, some bool, now time.Time) ([]RaisedBudget, error) {
-	all, err := approvals.List(ctx, s.o.Store, "", now)
+func (desk budgetDesk) listRaises(ctx context.Context, known []spender, some bool, now time.Time) ([]RaisedBudget, error) {
+	all, err := approvals.List(ctx, desk.o.Store, "", now)
 	if _, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Server) listRaises(ctx context.Context, known []spender, some bool, now
 		if some && !slices.ContainsFunc(known, func(sp spender) bool { return r.Raise.IsOf(sp.scope) }) {
 			continue
 		}
-		d, err := s.describeRaise(ctx, r, known, now)
+		d, err := desk.describeRaise(ctx, r, known, now)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (s *Server) listRaises(ctx context.Context, known []spender, some bool, now
 	return raises, nil
 }
 
-func (s *Server) describeRaise(ctx context.Context, r approvals.Request, known []spender, now time.Time) (RaisedBudget, error) {
+func (desk budgetDesk) describeRaise(ctx context.Context, r approvals.Request, known []spender, now time.Time) (RaisedBudget, error) {
 	d := RaisedBudget{
 		ID: r.ID, Budget: r.Raise.Name, Of: describeScope(r.Raise, known), Amount: USD(r.Raise.Amount), State: RaiseEnded,
 		By: decidedBy(r), Asked: r.Asker.ID, Since: r.DecidedAt.UTC(), Until: r.Raise.Until.UTC(),
@@ -87,10 +87,10 @@ func (s *Server) describeRaise(ctx context.Context, r approvals.Request, known [
 		d.State = RaiseRevoked
 	case r.Holds(now):
 		d.State = RaiseHolds
-		if s.o.Counts == nil {
+		if desk.o.Counts == nil {
 			break
 		}
-		counts, err := s.o.Counts(ctx, r)
+		counts, err := desk.o.Counts(ctx, r)
 		if err != nil {
 			return d, err
 		}
@@ -114,22 +114,22 @@ func describeScope(r *approvals.Raise, known []spender) string {
 	return r.ID
 }
 
-func (s *Server) raiseBudget(r *http.Request) (any, error) {
-	ctx, now := r.Context(), s.o.Now().UTC()
+func (desk budgetDesk) raiseBudget(r *http.Request) (any, error) {
+	ctx, now := r.Context(), desk.o.Now().UTC()
 	q, err := readRaise(r)
 	if err != nil {
 		return nil, err
 	}
 	amount := costs.Amount(q.Amount)
-	sp, err := s.findBounded(ctx, q)
+	sp, err := desk.findBounded(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	if sp.scope.Limit == 0 {
 		return nil, newError(Refused, "%s is none in the configuration, so there is nothing to raise", configKey(q.Budget))
 	}
-	if s.o.Raised != nil {
-		more, err := s.o.Raised(ctx, sp.scope, now)
+	if desk.o.Raised != nil {
+		more, err := desk.o.Raised(ctx, sp.scope, now)
 		if err != nil {
 			return nil, err
 		}
@@ -138,11 +138,11 @@ func (s *Server) raiseBudget(r *http.Request) (any, error) {
 		}
 	}
 	raise := approvals.RaiseByOperator(actor(ctx), sp.scope, q.Budget, amount, q.For, now)
-	if _, err := raise.WriteUnasked(ctx, s.o.Store, now); err != nil {
+	if _, err := raise.WriteUnasked(ctx, desk.o.Store, now); err != nil {
 		return nil, err //nolint:wrapcheck // it says which
 	}
-	s.o.Logger.Info("budget raised by the operator", "budget", q.Budget, "of", sp.of, "amount_usd", amount, "until", raise.Raise.Until, "request", raise.ID, "by", actor(ctx))
-	return s.describeRaise(ctx, raise, []spender{sp}, now)
+	desk.o.Logger.Info("budget raised by the operator", "budget", q.Budget, "of", sp.of, "amount_usd", amount, "until", raise.Raise.Until, "request", raise.ID, "by", actor(ctx))
+	return desk.describeRaise(ctx, raise, []spender{sp}, now)
 }
 
 // readRaise reads what an operator wants to raise.
@@ -187,8 +187,8 @@ func configKey(key string) string {
 }
 
 // findBounded returns whose budget a question is about.
-func (s *Server) findBounded(ctx context.Context, q RaiseQuery) (spender, error) {
-	l := s.o.Limits()
+func (desk budgetDesk) findBounded(ctx context.Context, q RaiseQuery) (spender, error) {
+	l := desk.o.Limits()
 	if q.Channel != "" {
 		if _, ok := l.ChannelsByTheDay[q.Channel]; !ok {
 			return spender{}, newError(NotFound, "no bot account %q in the configuration; there are: %s", q.Channel, strings.Join(slices.Sorted(maps.Keys(l.ChannelsByTheDay)), ", "))
@@ -202,14 +202,14 @@ func (s *Server) findBounded(ctx context.Context, q RaiseQuery) (spender, error)
 	case budgets.ChannelKey:
 		return spender{scope: l.ChannelScope(q.Channel), of: q.Channel, channel: q.Channel}, nil
 	case "session":
-		id, err := s.resolve(ctx, q.Session)
+		id, err := treeDesk(desk).resolve(ctx, q.Session)
 		if err != nil {
 			return spender{}, err
 		}
-		found, err := s.o.Store.Session(ctx, id)
+		found, err := desk.o.Store.Session(ctx, id)
 		return spender{scope: l.SessionScope(found.Root), of: string(found.Root)}, err
 	}
-	at, err := s.addressOn(ctx, q.Channel)
+	at, err := desk.addressOn(ctx, q.Channel)
 	if err != nil {
 		return spender{}, err
 	}
@@ -222,13 +222,13 @@ func (s *Server) findBounded(ctx context.Context, q RaiseQuery) (spender, error)
 
 // addressOn returns an address of an account: its network knows what it calls itself there, and so
 // does who wrote to it last.
-func (s *Server) addressOn(ctx context.Context, channel string) (sessionkeys.Address, error) {
-	latest, err := s.o.Store.Sessions(ctx, sessions.SessionQuery{Channel: channel, Limit: 1})
+func (desk budgetDesk) addressOn(ctx context.Context, channel string) (sessionkeys.Address, error) {
+	latest, err := desk.o.Store.Sessions(ctx, sessions.SessionQuery{Channel: channel, Limit: 1})
 	if err != nil {
 		return sessionkeys.Address{}, err
 	}
 	for _, found := range latest {
-		turns, err := s.o.Store.TurnsOf(ctx, found.ID)
+		turns, err := desk.o.Store.TurnsOf(ctx, found.ID)
 		if err != nil {
 			return sessionkeys.Address{}, err
 		}
@@ -241,12 +241,12 @@ func (s *Server) addressOn(ctx context.Context, channel string) (sessionkeys.Add
 	return sessionkeys.Address{}, newError(Refused, "nobody has had an answer on %s yet, so nobody there has spent anything", channel)
 }
 
-func (s *Server) revokeRaise(r *http.Request) (any, error) {
-	ctx, now, id := r.Context(), s.o.Now().UTC(), r.URL.Query().Get("id")
+func (desk budgetDesk) revokeRaise(r *http.Request) (any, error) {
+	ctx, now, id := r.Context(), desk.o.Now().UTC(), r.URL.Query().Get("id")
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	all, err := approvals.List(ctx, s.o.Store, "", now)
+	all, err := approvals.List(ctx, desk.o.Store, "", now)
 	if _, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
@@ -265,19 +265,19 @@ func (s *Server) revokeRaise(r *http.Request) (any, error) {
 	case !fits[0].Holds(now):
 		return nil, newError(Refused, "that raise is over since %s, so there is nothing to take back", fits[0].Raise.Until.Format(time.RFC3339))
 	}
-	revoked, err := fits[0].Revoke(now).Write(ctx, s.o.Store, now)
+	revoked, err := fits[0].Revoke(now).Write(ctx, desk.o.Store, now)
 	if errors.Is(err, sessions.ErrChanged) {
 		return nil, newError(Refused, "that raise was changed meanwhile: look with parley budget ls, and do it again if it is still to be done")
 	}
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says which
 	}
-	s.o.Logger.Info("raise of a budget taken back by the operator", "budget", revoked.Raise.Name, "amount_usd", revoked.Raise.Amount, "request", revoked.ID, "by", actor(ctx))
-	known, err := s.spenders(ctx, now)
+	desk.o.Logger.Info("raise of a budget taken back by the operator", "budget", revoked.Raise.Name, "amount_usd", revoked.Raise.Amount, "request", revoked.ID, "by", actor(ctx))
+	known, err := desk.spenders(ctx, now)
 	if err != nil {
 		return nil, err
 	}
-	return s.describeRaise(ctx, revoked, known, now)
+	return desk.describeRaise(ctx, revoked, known, now)
 }
 
 // Raise raises a budget from the next model call on. The configuration stays as it is.

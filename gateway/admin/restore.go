@@ -51,7 +51,7 @@ func (s *Server) restored(r *http.Request) (any, error) {
 	}
 	token := ""
 	if text := ask.Get("into"); text != "" {
-		id, err := s.resolve(ctx, text)
+		id, err := treeDesk{s.o}.resolve(ctx, text)
 		if err != nil {
 			return nil, err
 		}

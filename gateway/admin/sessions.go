@@ -122,7 +122,7 @@ type Turn struct {
 	Cost USD `json:"cost_usd"`
 }
 
-func (s *Server) sessions(r *http.Request) (any, error) {
+func (desk treeDesk) sessions(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	ask := sessions.SessionQuery{Channel: q.Get("channel"), ByCost: q.Get("sort") == "cost", Limit: 20}
 	if sort := q.Get("sort"); sort != "" && sort != "cost" && sort != "recent" {
@@ -144,18 +144,18 @@ func (s *Server) sessions(r *http.Request) (any, error) {
 		}
 	}
 	ask.Limit += skip
-	found, err := s.o.Store.Sessions(r.Context(), ask)
+	found, err := desk.o.Store.Sessions(r.Context(), ask)
 	if err != nil {
 		return nil, err
 	}
 	found = found[min(skip, len(found)):] // before anything is asked about them
-	list := SessionList{Now: s.o.Now().UTC(), Sessions: []Session{}}
+	list := SessionList{Now: desk.o.Now().UTC(), Sessions: []Session{}}
 	for _, f := range found {
 		one := sessionSummary(f)
-		if err = s.describeRoot(r.Context(), f, &one); err != nil {
+		if err = desk.describeRoot(r.Context(), f, &one); err != nil {
 			return nil, err
 		}
-		if one.Title, err = s.titleOf(r.Context(), f.ID); err != nil {
+		if one.Title, err = desk.titleOf(r.Context(), f.ID); err != nil {
 			return nil, err
 		}
 		list.Sessions = append(list.Sessions, one)
@@ -171,30 +171,30 @@ func sessionSummary(s sessions.Session) Session {
 }
 
 // titleOf returns the title of a root session; "": it has none.
-func (s *Server) titleOf(ctx context.Context, id sessionkeys.SessionID) (string, error) {
-	t, err := conversations.ReadTitle(ctx, s.o.Store, id, s.o.Now())
+func (desk treeDesk) titleOf(ctx context.Context, id sessionkeys.SessionID) (string, error) {
+	t, err := conversations.ReadTitle(ctx, desk.o.Store, id, desk.o.Now())
 	if errors.Is(err, records.ErrUnreadable) {
-		s.o.Logger.Warn("title unreadable, session listed without it", "session", id, "error", err)
+		desk.o.Logger.Warn("title unreadable, session listed without it", "session", id, "error", err)
 		err = nil
 	}
-	return s.o.Redact(t.Text), err
+	return desk.o.Redact(t.Text), err
 }
 
 // describeRoot fills in what a root session does, and whether its content was deleted.
-func (s *Server) describeRoot(ctx context.Context, root sessions.Session, d *Session) (err error) {
-	if d.Deleted, err = s.deletion(ctx, root.ID); err != nil {
+func (desk treeDesk) describeRoot(ctx context.Context, root sessions.Session, d *Session) (err error) {
+	if d.Deleted, err = desk.deletion(ctx, root.ID); err != nil {
 		return err
 	}
 	if d.Deleted != nil {
 		d.State = Deleted
 		return nil
 	}
-	d.State, err = s.rootState(ctx, root)
+	d.State, err = desk.rootState(ctx, root)
 	return err
 }
 
-func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionState, error) {
-	m, err := s.o.Store.Mailbox(ctx, root.Key.Token())
+func (desk treeDesk) rootState(ctx context.Context, root sessions.Session) (SessionState, error) {
+	m, err := desk.o.Store.Mailbox(ctx, root.Key.Token())
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return Idle, nil
@@ -210,40 +210,40 @@ func (s *Server) rootState(ctx context.Context, root sessions.Session) (SessionS
 	return Idle, nil
 }
 
-func (s *Server) session(r *http.Request) (any, error) {
+func (desk treeDesk) session(r *http.Request) (any, error) {
 	ctx := r.Context()
 	full, err := parseBool(r.URL.Query().Get("transcript"))
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.resolve(ctx, r.PathValue("id"))
+	id, err := desk.resolve(ctx, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	asked, err := s.o.Store.Session(ctx, id)
+	asked, err := desk.o.Store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	d := SessionDetail{Now: s.o.Now().UTC(), Asked: id, Turns: []Turn{}}
+	d := SessionDetail{Now: desk.o.Now().UTC(), Asked: id, Turns: []Turn{}}
 	states := math.MaxInt
 	if text := r.URL.Query().Get("states"); text != "" {
 		if states, err = strconv.Atoi(text); err != nil || states < 0 {
 			return nil, newError(Invalid, "%q is no number of states", text)
 		}
 	}
-	if d.Tree, err = s.tree(ctx, asked.Root, full, states); err != nil {
+	if d.Tree, err = desk.tree(ctx, asked.Root, full, states); err != nil {
 		return nil, err
 	}
-	if s.o.Context != nil {
-		if d.Context, err = s.o.Context(ctx, asked); err != nil {
+	if desk.o.Context != nil {
+		if d.Context, err = desk.o.Context(ctx, asked); err != nil {
 			return nil, err
 		}
 	}
-	turns, err := s.o.Store.TurnsOf(ctx, id)
+	turns, err := desk.o.Store.TurnsOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	spent, err := s.costOfTurns(ctx, id)
+	spent, err := desk.costOfTurns(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -253,28 +253,28 @@ func (s *Server) session(r *http.Request) (any, error) {
 		d.Turns = append(d.Turns, one)
 	}
 	if full {
-		d.Transcript, err = s.transcript(ctx, id)
+		d.Transcript, err = desk.transcript(ctx, id)
 	}
 	return d, err
 }
 
 // costOfTurns returns what the calls of a session have cost, by the turns for which they were made.
-func (s *Server) costOfTurns(ctx context.Context, id sessionkeys.SessionID) (map[string]costs.Amount, error) {
+func (desk treeDesk) costOfTurns(ctx context.Context, id sessionkeys.SessionID) (map[string]costs.Amount, error) {
 	spent := map[string]costs.Amount{}
 	var wrong error
-	err := s.o.Store.Ledger(ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+	err := desk.o.Store.Ledger(ctx, id, func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		spent[e.Call.Turn], wrong = spent[e.Call.Turn].Add(e.Amount)
 		return wrong == nil
 	})
 	return spent, errors.Join(err, wrong)
 }
 
-func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool, states int) (nodes []Node, err error) {
-	tree, err := s.o.Store.Tree(ctx, root)
+func (desk treeDesk) tree(ctx context.Context, root sessionkeys.SessionID, full bool, states int) (nodes []Node, err error) {
+	tree, err := desk.o.Store.Tree(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	used, err := s.o.Store.Usage(ctx, sessions.UsageQuery{Tree: root, By: sessions.BySession})
+	used, err := desk.o.Store.Usage(ctx, sessions.UsageQuery{Tree: root, By: sessions.BySession})
 	if err != nil {
 		return nil, err
 	}
@@ -285,17 +285,17 @@ func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool
 	for _, t := range overview.SortTree(tree, nil) {
 		n := Node{Session: sessionSummary(t), Usage: usageOf(usage[string(t.ID)])}
 		if len(nodes) < states && t.Parent == "" {
-			if n.Title, err = s.titleOf(ctx, t.ID); err == nil {
-				err = s.describeRoot(ctx, t, &n.Session)
+			if n.Title, err = desk.titleOf(ctx, t.ID); err == nil {
+				err = desk.describeRoot(ctx, t, &n.Session)
 			}
 		} else if len(nodes) < states {
-			n.State, n.Outcome, err = s.childState(ctx, t.ID)
+			n.State, n.Outcome, err = desk.childState(ctx, t.ID)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if full && t.Parent != "" {
-			n.Title = s.o.Redact(t.Title)
+			n.Title = desk.o.Redact(t.Title)
 		}
 		n.Usage.Group = ""
 		nodes = append(nodes, n)
@@ -303,8 +303,8 @@ func (s *Server) tree(ctx context.Context, root sessionkeys.SessionID, full bool
 	return nodes, nil
 }
 
-func (s *Server) childState(ctx context.Context, id sessionkeys.SessionID) (SessionState, string, error) {
-	turns, err := s.o.Store.TurnsOf(ctx, id)
+func (desk treeDesk) childState(ctx context.Context, id sessionkeys.SessionID) (SessionState, string, error) {
+	turns, err := desk.o.Store.TurnsOf(ctx, id)
 	if err != nil {
 		return "", "", err
 	}
@@ -314,14 +314,14 @@ func (s *Server) childState(ctx context.Context, id sessionkeys.SessionID) (Sess
 }
 
 // resolve finds the one session whose id begins with text.
-func (s *Server) resolve(ctx context.Context, text string) (sessionkeys.SessionID, error) {
+func (desk treeDesk) resolve(ctx context.Context, text string) (sessionkeys.SessionID, error) {
 	if err := checkID(text); err != nil {
 		return "", err
 	}
 	const most = 6
-	ids, err := s.o.Store.Find(ctx, text, most)
+	ids, err := desk.o.Store.Find(ctx, text, most)
 	if err == nil && len(ids) == 0 && text != strings.ToUpper(text) {
-		ids, err = s.o.Store.Find(ctx, strings.ToUpper(text), most) // roots' ids are read in either case
+		ids, err = desk.o.Store.Find(ctx, strings.ToUpper(text), most) // roots' ids are read in either case
 	}
 	switch {
 	case err != nil:

@@ -172,14 +172,14 @@ type Disk struct {
 	Bytes     int64 `json:"bytes"` // 0: not known
 }
 
-func (s *Server) status(r *http.Request) (any, error) {
+func (desk statusDesk) status(r *http.Request) (any, error) {
 	ctx := r.Context()
-	now := s.o.Now().UTC()
+	now := desk.o.Now().UTC()
 	st := Status{
-		Version: s.o.Version, Since: s.started.UTC(), Now: now, PID: os.Getpid(), StateDir: s.o.StateDir,
-		Channels: s.o.Channels.Status(), Problems: []string{},
+		Version: desk.o.Version, Since: desk.started.UTC(), Now: now, PID: os.Getpid(), StateDir: desk.o.StateDir,
+		Channels: desk.o.Channels.Status(), Problems: []string{},
 	}
-	ready, report := s.o.Ready(ctx)
+	ready, report := desk.o.Ready(ctx)
 	st.Ready = ready
 	for _, name := range slices.Sorted(maps.Keys(report)) {
 		c := Check{Name: name, OK: report[name] == "ok"}
@@ -188,13 +188,13 @@ func (s *Server) status(r *http.Request) (any, error) {
 		}
 		st.Checks = append(st.Checks, c)
 	}
-	st.Recent, st.Circuits, st.Reload = s.o.Recent(), s.o.Circuits(), s.o.Reloaded()
-	if s.o.Sandbox != nil {
-		st.Sandbox = s.o.Sandbox()
+	st.Recent, st.Circuits, st.Reload = desk.o.Recent(), desk.o.Circuits(), desk.o.Reloaded()
+	if desk.o.Sandbox != nil {
+		st.Sandbox = desk.o.Sandbox()
 	}
-	st.MCP, st.Retention = s.serversInBrief(), s.retention()
-	s.measure(ctx, &st)
-	if err := s.countWork(ctx, &st); err != nil {
+	st.MCP, st.Retention = serverDesk{desk.o}.serversInBrief(), treeDesk{desk.o}.retention()
+	desk.measure(ctx, &st)
+	if err := desk.countWork(ctx, &st); err != nil {
 		st.Uncounted, st.Work, st.Outbox, st.Pairing, st.Schedules = true, Work{}, Outbox{}, 0, Schedules{}
 		st.Spend = Spend{Day: now.Format(time.DateOnly), Budgets: []Budget{}}
 		st.Problems = append(st.Problems, "what waits, is scheduled and is spent is not known, because the store does not say it: "+err.Error())
@@ -207,33 +207,33 @@ func (s *Server) status(r *http.Request) (any, error) {
 const storeWait = 20 * time.Second
 
 // countWork asks the store.
-func (s *Server) countWork(ctx context.Context, st *Status) error {
+func (desk statusDesk) countWork(ctx context.Context, st *Status) error {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
-	b, err := s.o.Store.Backlog(ctx)
+	b, err := desk.o.Store.Backlog(ctx)
 	if err != nil {
 		return err
 	}
-	asked, err := approvals.Waiting(ctx, s.o.Store, st.Now)
+	asked, err := approvals.Waiting(ctx, desk.o.Store, st.Now)
 	if err != nil {
 		return err
 	}
-	if err := s.countSchedules(ctx, st); err != nil {
+	if err := desk.countSchedules(ctx, st); err != nil {
 		return err
 	}
 	st.Work = Work{Running: b.Running, Asked: asked, Waiting: b.Waiting, WaitsSince: b.WaitsSince}
 	st.Outbox = Outbox{Pending: b.Pending, PendingSince: b.PendingSince, Ambiguous: b.Ambiguous}
-	settled, held, err := s.o.Store.Spent(ctx, budgets.Limits{}.DayScope(), st.Now)
+	settled, held, err := desk.o.Store.Spent(ctx, budgets.Limits{}.DayScope(), st.Now)
 	if err != nil {
 		return err
 	}
 	st.Spend = Spend{Day: st.Now.Format(time.DateOnly), Settled: USD(settled), Held: USD(held), Budgets: []Budget{}}
-	for _, limit := range s.o.Budgets() {
+	for _, limit := range desk.o.Budgets() {
 		if limit.Scope.Limit == 0 {
 			continue
 		}
-		if s.o.Raised != nil {
-			more, err := s.o.Raised(ctx, limit.Scope, st.Now)
+		if desk.o.Raised != nil {
+			more, err := desk.o.Raised(ctx, limit.Scope, st.Now)
 			if err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 			}
 		}
 		limit.Limit = USD(limit.Scope.Limit)
-		settled, held, err := s.o.Store.Spent(ctx, limit.Scope, st.Now)
+		settled, held, err := desk.o.Store.Spent(ctx, limit.Scope, st.Now)
 		if err != nil {
 			return err
 		}
@@ -258,14 +258,14 @@ func (s *Server) countWork(ctx context.Context, st *Status) error {
 
 // measure asks the log and the disk, and how old the prices are. What does not answer is a problem,
 // and the rest is known.
-func (s *Server) measure(ctx context.Context, st *Status) {
-	if s.o.PricesOf != nil {
-		st.PricesOf = s.o.PricesOf().UTC()
+func (desk statusDesk) measure(ctx context.Context, st *Status) {
+	if desk.o.PricesOf != nil {
+		st.PricesOf = desk.o.PricesOf().UTC()
 	}
-	if space, err := disks.SpaceAt(s.o.StateDir); err == nil { // else a check says so
+	if space, err := disks.SpaceAt(desk.o.StateDir); err == nil { // else a check says so
 		st.Disk = Disk{FreeBytes: space.Free, Bytes: space.Size}
 	}
-	stats, err := s.o.Log.Stats(ctx)
+	stats, err := desk.o.Log.Stats(ctx)
 	if err != nil {
 		// A log that does not answer is what readiness tells, with the reason.
 		st.Problems = append(st.Problems, "the message log does not say how full it is: "+err.Error())
@@ -273,27 +273,27 @@ func (s *Server) measure(ctx context.Context, st *Status) {
 	st.DeadLetters = stats.DeadLetters
 	st.Dead = LogSize{Bytes: stats.DeadBytes, MaxBytes: stats.DeadMaxBytes, Messages: stats.DeadLetters}
 	st.Log = LogSize{Bytes: stats.Bytes, MaxBytes: stats.MaxBytes, Messages: stats.Messages}
-	if err := s.checkDeadLetters(ctx, st); err != nil {
+	if err := desk.checkDeadLetters(ctx, st); err != nil {
 		st.Problems = append(st.Problems, "the dead letters cannot be read: "+err.Error())
 	}
-	if st.StoreBytes, err = s.o.StoreSize(); err != nil {
+	if st.StoreBytes, err = desk.o.StoreSize(); err != nil {
 		st.Problems = append(st.Problems, "the size of the store is not known: "+err.Error())
 	}
 }
 
 // countSchedules asks for the codes that wait, and for the jobs.
-func (s *Server) countSchedules(ctx context.Context, st *Status) error {
-	asking, err := s.o.People.Requests(ctx, "")
+func (desk statusDesk) countSchedules(ctx context.Context, st *Status) error {
+	asking, err := desk.o.People.Requests(ctx, "")
 	if _, err = passUnreadable(err); err != nil {
 		return err
 	}
 	st.Pairing = len(asking)
-	jobs, err := s.o.Jobs(ctx)
+	jobs, err := desk.o.Jobs(ctx)
 	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		d, err := s.describeJob(ctx, j)
+		d, err := jobDesk{desk.o}.describeJob(ctx, j)
 		if err != nil {
 			return err
 		}
@@ -322,11 +322,11 @@ func (s *Server) countSchedules(ctx context.Context, st *Status) error {
 const lettersJudged = 50
 
 // checkDeadLetters says since when dead letters wait, and whether they are anybody's.
-func (s *Server) checkDeadLetters(ctx context.Context, st *Status) error {
+func (desk statusDesk) checkDeadLetters(ctx context.Context, st *Status) error {
 	if st.DeadLetters == 0 {
 		return nil
 	}
-	oldest, err := s.o.Log.DeadLetters(ctx, 0, lettersJudged)
+	oldest, err := desk.o.Log.DeadLetters(ctx, 0, lettersJudged)
 	if err != nil {
 		return err
 	}

@@ -26,22 +26,22 @@ type Part struct {
 	Error bool   `json:"error,omitempty"` // a result that is an error
 }
 
-func (s *Server) transcript(ctx context.Context, id sessionkeys.SessionID) ([]Message, error) {
-	history, err := s.o.Store.Messages(ctx, id)
+func (desk treeDesk) transcript(ctx context.Context, id sessionkeys.SessionID) ([]Message, error) {
+	history, err := desk.o.Store.Messages(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.describeMessages(history), nil
+	return desk.describeMessages(history), nil
 }
 
 // describeMessages returns messages as operators read them.
-func (s *Server) describeMessages(history []transcript.Message) []Message {
+func (desk treeDesk) describeMessages(history []transcript.Message) []Message {
 	said := make([]Message, 0, len(history))
 	for _, m := range history {
 		one := Message{At: m.CreatedAt.UTC(), Role: string(m.Role), Model: m.Model, Parts: []Part{}}
 		for _, p := range m.Parts {
 			part := newPart(p)
-			part.Text = s.o.Redact(part.Text)
+			part.Text = desk.o.Redact(part.Text)
 			one.Parts = append(one.Parts, part)
 		}
 		said = append(said, one)

@@ -64,21 +64,21 @@ type ToolCall struct {
 	Bytes int    `json:"bytes"` // of the result
 }
 
-func (s *Server) turn(r *http.Request) (any, error) {
+func (desk treeDesk) turn(r *http.Request) (any, error) {
 	ctx := r.Context()
 	full, err := parseBool(r.URL.Query().Get("transcript"))
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.resolve(ctx, r.PathValue("id"))
+	id, err := desk.resolve(ctx, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	session, err := s.o.Store.Session(ctx, id)
+	session, err := desk.o.Store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	turns, err := s.o.Store.TurnsOf(ctx, id)
+	turns, err := desk.o.Store.TurnsOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -87,21 +87,21 @@ func (s *Server) turn(r *http.Request) (any, error) {
 		return nil, newError(NotFound, "no turn %q in session %s", shorten(r.PathValue("turn"), 100), id)
 	}
 	d := TurnDetail{
-		Now: s.o.Now().UTC(), Session: id, Key: session.Key.String(), Agent: session.Key.Agent(), Turn: describeTurn(turns[i]),
+		Now: desk.o.Now().UTC(), Session: id, Key: session.Key.String(), Agent: session.Key.Agent(), Turn: describeTurn(turns[i]),
 		Calls: []Call{}, Tools: []ToolCall{}, Children: []Session{},
 	}
 	if b := turns[i].Refused; b != nil {
 		d.Refused = budgets.Describe(b)
 	}
 	if session.Parent == "" {
-		if d.Title, err = s.titleOf(ctx, id); err != nil {
+		if d.Title, err = desk.titleOf(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.addCalls(ctx, &d); err != nil {
+	if err := desk.addCalls(ctx, &d); err != nil {
 		return nil, err
 	}
-	return d, s.addTools(ctx, &d, session.Root, full)
+	return d, desk.addTools(ctx, &d, session.Root, full)
 }
 
 func describeTurn(t sessions.Turn) Turn {
@@ -116,10 +116,10 @@ func describeTurn(t sessions.Turn) Turn {
 }
 
 // addCalls adds what the ledger says of the turn.
-func (s *Server) addCalls(ctx context.Context, d *TurnDetail) error {
+func (desk treeDesk) addCalls(ctx context.Context, d *TurnDetail) error {
 	var own costs.Amount
 	var wrong error
-	err := s.o.Store.Ledger(ctx, d.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
+	err := desk.o.Store.Ledger(ctx, d.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		if e.Call.Turn != d.Turn.ID {
 			return true
 		}
@@ -137,14 +137,14 @@ func (s *Server) addCalls(ctx context.Context, d *TurnDetail) error {
 	if wrong != nil {
 		return wrong
 	}
-	settled, _, err := s.o.Store.Spent(ctx, budgets.TurnScope(d.Turn.ID), s.o.Now())
+	settled, _, err := desk.o.Store.Spent(ctx, budgets.TurnScope(d.Turn.ID), desk.o.Now())
 	d.Own, d.Total, d.Turn.Cost = USD(own), USD(max(own, settled)), USD(own)
 	return err
 }
 
 // addTools adds the calls of tools, the sub-agents that they started, and with full what was said.
-func (s *Server) addTools(ctx context.Context, d *TurnDetail, root sessionkeys.SessionID, full bool) error {
-	history, err := s.o.Store.Messages(ctx, d.Session)
+func (desk treeDesk) addTools(ctx context.Context, d *TurnDetail, root sessionkeys.SessionID, full bool) error {
+	history, err := desk.o.Store.Messages(ctx, d.Session)
 	if err != nil {
 		return err
 	}
@@ -172,9 +172,9 @@ func (s *Server) addTools(ctx context.Context, d *TurnDetail, root sessionkeys.S
 		}
 	}
 	if full {
-		d.Transcript = s.describeMessages(history)
+		d.Transcript = desk.describeMessages(history)
 	}
-	tree, err := s.o.Store.Tree(ctx, root)
+	tree, err := desk.o.Store.Tree(ctx, root)
 	for _, child := range tree {
 		if _, ours := at[child.ToolCallID]; ours && child.Parent == d.Session {
 			d.Children = append(d.Children, sessionSummary(child))

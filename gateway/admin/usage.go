@@ -75,21 +75,21 @@ func usageOf(u sessions.Usage) Usage {
 	}
 }
 
-func (s *Server) usage(r *http.Request) (any, error) {
+func (desk budgetDesk) usage(r *http.Request) (any, error) {
 	q, err := readUsage(r)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := s.sumUp(r.Context(), q)
+	groups, err := desk.sumUp(r.Context(), q)
 	if err != nil {
 		return nil, err
 	}
-	report := UsageReport{Now: s.o.Now().UTC(), Since: q.Since.UTC(), Until: q.Until.UTC(), By: q.By, Also: q.Also, Groups: []Usage{}}
+	report := UsageReport{Now: desk.o.Now().UTC(), Since: q.Since.UTC(), Until: q.Until.UTC(), By: q.By, Also: q.Also, Groups: []Usage{}}
 	var sum []costs.Amount
 	t := &report.Total
 	for _, one := range groups {
 		if q.By == sessions.BySession {
-			if one.Title, err = s.titleOf(r.Context(), sessionkeys.SessionID(one.Group)); err != nil {
+			if one.Title, err = treeDesk(desk).titleOf(r.Context(), sessionkeys.SessionID(one.Group)); err != nil {
 				return nil, err
 			}
 		}
@@ -137,11 +137,11 @@ func readUsage(r *http.Request) (q UsageQuery, err error) {
 }
 
 // sumUp returns the sums: the store's own where that has them.
-func (s *Server) sumUp(ctx context.Context, q UsageQuery) (groups []Usage, err error) {
+func (desk budgetDesk) sumUp(ctx context.Context, q UsageQuery) (groups []Usage, err error) {
 	if len(q.Also) > 0 || !slices.Contains(sessions.Groupings(), q.By) {
-		return s.readUp(ctx, q)
+		return desk.readUp(ctx, q)
 	}
-	found, err := s.o.Store.Usage(ctx, sessions.UsageQuery{Since: q.Since, Until: q.Until, By: q.By})
+	found, err := desk.o.Store.Usage(ctx, sessions.UsageQuery{Since: q.Since, Until: q.Until, By: q.By})
 	for _, f := range found {
 		groups = append(groups, usageOf(f))
 	}

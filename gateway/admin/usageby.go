@@ -22,7 +22,7 @@ const (
 
 // reader reads the ledger entry by entry, and finds out whose each is.
 type reader struct {
-	s    *Server
+	o    *Options
 	ctx  context.Context //nolint:containedctx // of the one question that the reader lives for
 	keys map[sessionkeys.SessionID]sessionkeys.Key
 	asks map[string][2]string // of turns: person and group
@@ -30,11 +30,11 @@ type reader struct {
 }
 
 // readUp sums the ledger up entry by entry, by all that q names.
-func (s *Server) readUp(ctx context.Context, q UsageQuery) ([]Usage, error) {
-	r := &reader{s, ctx, map[sessionkeys.SessionID]sessionkeys.Key{}, map[string][2]string{}, map[string]*Usage{}}
+func (desk budgetDesk) readUp(ctx context.Context, q UsageQuery) ([]Usage, error) {
+	r := &reader{desk.o, ctx, map[sessionkeys.SessionID]sessionkeys.Key{}, map[string][2]string{}, map[string]*Usage{}}
 	by := q.groupings()
 	var wrong error
-	err := s.o.Store.Ledger(ctx, "", func(id sessionkeys.SessionID, e costs.Entry) bool {
+	err := desk.o.Store.Ledger(ctx, "", func(id sessionkeys.SessionID, e costs.Entry) bool {
 		if wrong = ctx.Err(); wrong != nil {
 			return false
 		}
@@ -130,7 +130,7 @@ func (r *reader) keyOf(id sessionkeys.SessionID) (sessionkeys.Key, error) {
 	if ok {
 		return key, nil
 	}
-	found, err := r.s.o.Store.Session(r.ctx, id)
+	found, err := r.o.Store.Session(r.ctx, id)
 	if err != nil {
 		return key, err
 	}
@@ -141,7 +141,7 @@ func (r *reader) keyOf(id sessionkeys.SessionID) (sessionkeys.Key, error) {
 // askerOf returns the person for whom a turn was, and the group in which they asked. A sub-agent's
 // turn is that of the person who asked the root.
 func (r *reader) askerOf(id sessionkeys.SessionID, turn string) ([2]string, error) {
-	t, err := r.s.o.Store.Turn(r.ctx, turn)
+	t, err := r.o.Store.Turn(r.ctx, turn)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return [2]string{unknownGroup, unknownGroup}, nil
 	}
@@ -159,6 +159,6 @@ func (r *reader) askerOf(id sessionkeys.SessionID, turn string) ([2]string, erro
 	if job := messages.JobOfKey(key); job != "" {
 		return [2]string{"job/" + job, group}, nil
 	}
-	person, err := r.s.personOf(r.ctx, t)
+	person, err := treeDesk{r.o}.personOf(r.ctx, t)
 	return [2]string{t.Channel + "/" + person, group}, err
 }

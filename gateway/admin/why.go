@@ -75,13 +75,13 @@ type FatePart struct {
 
 const whyPath = "/v1/why"
 
-func (s *Server) why(r *http.Request) (any, error) {
+func (desk treeDesk) why(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	message := q.Get("message")
 	if message == "" {
 		return nil, newError(Invalid, "name a message: by the network's id of it, its event, or its turn")
 	}
-	found, err := s.o.Why(r.Context(), fates.Query{Message: message, Channel: q.Get("channel"), Chat: q.Get("chat")})
+	found, err := desk.o.Why(r.Context(), fates.Query{Message: message, Channel: q.Get("channel"), Chat: q.Get("chat")})
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +89,9 @@ func (s *Server) why(r *http.Request) (any, error) {
 	for _, f := range found {
 		d := describeFate(f)
 		if d.Turn != nil {
-			of, err := s.o.Store.Session(r.Context(), d.Turn.Session)
+			of, err := desk.o.Store.Session(r.Context(), d.Turn.Session)
 			if err == nil {
-				d.Turn.Deleted, err = s.deletion(r.Context(), of.Root)
+				d.Turn.Deleted, err = desk.deletion(r.Context(), of.Root)
 			}
 			if err != nil {
 				return nil, err

@@ -44,7 +44,7 @@ func TestNobodyReadsTheTokenOfAnMCPServer(t *testing.T) {
 	await := func(want mcp.State) {
 		t.Helper()
 		for {
-			page, err := client.Servers(t.Context())
+			page, err := client.MCP().Servers(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,24 +55,24 @@ func TestNobodyReadsTheTokenOfAnMCPServer(t *testing.T) {
 	}
 	logIn := func() {
 		t.Helper()
-		started, err := client.BeginLogin(t.Context(), "test", "http://127.0.0.1:3000/callback", nil)
+		started, err := client.MCP().BeginLogin(t.Context(), "test", "http://127.0.0.1:3000/callback", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st, err := client.FinishLogin(t.Context(), "test", a.Browse(t, started.URL)); err != nil || st.Login == nil {
+		if st, err := client.MCP().FinishLogin(t.Context(), "test", a.Browse(t, started.URL)); err != nil || st.Login == nil {
 			t.Fatalf("%+v, %v", st, err)
 		}
 		await(mcp.Up)
 	}
 	await(mcp.NeedsLogin)
 	logIn()
-	page, err := client.Servers(t.Context())
+	page, err := client.MCP().Servers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range page.Servers[0].Tools {
 		if s.Tool == "bearer" {
-			if _, err := client.AllowTool(t.Context(), "test", "bearer", s.Digest); err != nil {
+			if _, err := client.MCP().AllowTool(t.Context(), "test", "bearer", s.Digest); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -101,7 +101,7 @@ func TestNobodyReadsTheTokenOfAnMCPServer(t *testing.T) {
 	}
 	hidden("the recording", string(recordingOf(t, gw, string(list.Sessions[0].ID))))
 
-	if done, err := client.Logout(t.Context(), "test"); err != nil || !done.Was {
+	if done, err := client.MCP().Logout(t.Context(), "test"); err != nil || !done.Was {
 		t.Errorf("%+v, %v", done, err)
 	}
 	await(mcp.NeedsLogin)
@@ -110,11 +110,11 @@ func TestNobodyReadsTheTokenOfAnMCPServer(t *testing.T) {
 	}
 	for name, ask := range map[string]func() error{
 		"a server that there is not": func() error {
-			_, err := client.BeginLogin(t.Context(), "other", "http://127.0.0.1:3000/callback", nil)
+			_, err := client.MCP().BeginLogin(t.Context(), "other", "http://127.0.0.1:3000/callback", nil)
 			return err
 		},
 		"an address of no login": func() error {
-			_, err := client.FinishLogin(t.Context(), "test", "http://127.0.0.1:3000/callback?state=x&code=canary")
+			_, err := client.MCP().FinishLogin(t.Context(), "test", "http://127.0.0.1:3000/callback?state=x&code=canary")
 			return err
 		},
 	} {

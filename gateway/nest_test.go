@@ -251,8 +251,8 @@ func (n *nest) said() map[string][]byte {
 		add("parley sessions show "+string(s.ID), d, err)
 		all["parley sessions export "+string(s.ID)] = recordingOf(n.t, n.gw, string(s.ID))
 	}
-	noError(n.t, client.DeadLetters(ctx, func(l admin.DeadLetter) bool {
-		d, err := client.DeadLetter(ctx, l.ID, true)
+	noError(n.t, client.DeadLetters().List(ctx, func(l admin.DeadLetter) bool {
+		d, err := client.DeadLetters().Show(ctx, l.ID, true)
 		add("parley dead-letters show", d, err)
 		return true
 	}))

@@ -158,7 +158,7 @@ func (l *lair) described() string {
 func consentToAll(t *testing.T, client *admin.Client, server string, tools int) {
 	t.Helper()
 	for taken := 0; taken < tools; {
-		page, err := client.Servers(t.Context())
+		page, err := client.MCP().Servers(t.Context())
 		if err != nil || len(page.Servers) != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}
@@ -166,7 +166,7 @@ func consentToAll(t *testing.T, client *admin.Client, server string, tools int) 
 			if s.State != mcp.New {
 				continue
 			}
-			if _, err := client.AllowTool(t.Context(), server, s.Tool, s.Digest); err != nil {
+			if _, err := client.MCP().AllowTool(t.Context(), server, s.Tool, s.Digest); err != nil {
 				t.Fatal(err)
 			}
 			taken++

@@ -61,7 +61,7 @@ func TestAnAgentUsesTheToolsOfAnMCPServer(t *testing.T) {
 	awaitTool := func(tool string, state mcp.ToolState) mcp.ToolStatus {
 		t.Helper()
 		for {
-			page, err := client.Servers(t.Context())
+			page, err := client.MCP().Servers(t.Context())
 			if err != nil || len(page.Servers) != 1 {
 				t.Fatalf("%+v, %v", page, err)
 			}
@@ -74,14 +74,14 @@ func TestAnAgentUsesTheToolsOfAnMCPServer(t *testing.T) {
 	}
 	for _, tool := range []string{"echo", "swap", "die"} {
 		s := awaitTool(tool, mcp.New)
-		if _, err := client.AllowTool(t.Context(), "test", tool, "of another description"); err == nil || !strings.Contains(err.Error(), "is described otherwise by now") {
+		if _, err := client.MCP().AllowTool(t.Context(), "test", tool, "of another description"); err == nil || !strings.Contains(err.Error(), "is described otherwise by now") {
 			t.Errorf("consent to what nobody has read: %v", err)
 		}
-		if now, err := client.AllowTool(t.Context(), "test", tool, s.Digest); err != nil || now.State != mcp.Offered {
+		if now, err := client.MCP().AllowTool(t.Context(), "test", tool, s.Digest); err != nil || now.State != mcp.Offered {
 			t.Fatalf("%+v, %v", now, err)
 		}
 	}
-	if _, err := client.AllowTool(t.Context(), "test", "note", awaitTool("note", mcp.Unused).Digest); err == nil || !strings.Contains(err.Error(), "the configuration does not name it") {
+	if _, err := client.MCP().AllowTool(t.Context(), "test", "note", awaitTool("note", mcp.Unused).Digest); err == nil || !strings.Contains(err.Error(), "the configuration does not name it") {
 		t.Errorf("consent to what is not configured: %v", err)
 	}
 	all := []string{"read_file", "test__echo", "test__swap", "test__die"}
@@ -116,7 +116,7 @@ func TestAnAgentUsesTheToolsOfAnMCPServer(t *testing.T) {
 	}) {
 		t.Errorf("the problems are %q", st.Problems)
 	}
-	if now, err := client.RevokeTool(t.Context(), "test", "die"); err != nil || now.State != mcp.New {
+	if now, err := client.MCP().RevokeTool(t.Context(), "test", "die"); err != nil || now.State != mcp.New {
 		t.Errorf("%+v, %v", now, err)
 	}
 

@@ -27,7 +27,7 @@ letter until somebody redelivers or drops it.`,
 
 // fetchDeadLetters are those of a reason, or all.
 func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.DeadLetter, err error) {
-	err = ask.DeadLetters(ctx, func(l admin.DeadLetter) bool {
+	err = ask.DeadLetters().List(ctx, func(l admin.DeadLetter) bool {
 		if reason == "" || l.Reason == reason {
 			ls = append(ls, l)
 		}
@@ -85,7 +85,7 @@ What the message says is shown with --body only.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDeadLetters(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		d, err := ask.DeadLetter(ctx, args[0], body)
+		d, err := ask.DeadLetters().Show(ctx, args[0], body)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -177,7 +177,7 @@ func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []ad
 	done := redeliverResult{Redelivered: []admin.DeadLetter{}, Refused: []refusedLetter{}}
 	var failed error
 	for _, l := range chosen {
-		now, err := ask.Redeliver(ctx, l.ID, l.Place)
+		now, err := ask.DeadLetters().Redeliver(ctx, l.ID, l.Place)
 		e, known := errors.AsType[*admin.Error](err)
 		switch {
 		case err == nil:
@@ -215,7 +215,7 @@ func dropLetterCommand(p program) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDeadLetters(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		l, err := ask.Drop(ctx, args[0], 0)
+		l, err := ask.DeadLetters().Drop(ctx, args[0], 0)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}

@@ -43,7 +43,7 @@ says that a call does; nothing depends on it.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeServers(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		page, err := ask.Servers(ctx)
+		page, err := ask.MCP().Servers(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -180,7 +180,7 @@ too. Only tools that the configuration names are offered.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeServers(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		page, err := ask.Servers(ctx)
+		page, err := ask.MCP().Servers(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -199,7 +199,7 @@ too. Only tools that the configuration names are offered.`,
 					return err
 				}
 			}
-			now, err := ask.AllowTool(ctx, s.Name, t.Tool, t.Digest)
+			now, err := ask.MCP().AllowTool(ctx, s.Name, t.Tool, t.Digest)
 			if err != nil {
 				return err //nolint:wrapcheck // it names what was asked
 			}
@@ -232,7 +232,7 @@ func revokeToolCommand(p program) *cobra.Command {
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeServers(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		t, err := ask.RevokeTool(ctx, args[0], args[1])
+		t, err := ask.MCP().RevokeTool(ctx, args[0], args[1])
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -258,7 +258,7 @@ func findServer(page admin.ServerPage, name string) (mcp.Status, error) {
 
 // findTool returns a tool of a server of a gateway.
 func findTool(ctx context.Context, ask *admin.Client, server, tool string) (mcp.ToolStatus, error) {
-	page, err := ask.Servers(ctx)
+	page, err := ask.MCP().Servers(ctx)
 	if err != nil {
 		return mcp.ToolStatus{}, err //nolint:wrapcheck // it names what was asked
 	}
@@ -278,7 +278,7 @@ func findTool(ctx context.Context, ask *admin.Client, server, tool string) (mcp.
 func completeServers(p program) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return completeFromGateway(cmd, p, nil, func(ctx context.Context, ask *admin.Client) (names []string, err error) {
-			page, err := ask.Servers(ctx)
+			page, err := ask.MCP().Servers(ctx)
 			for _, s := range page.Servers {
 				if len(args) == 0 {
 					names = append(names, s.Name)

@@ -48,7 +48,7 @@ Calls of the server's tools say from then on that somebody has to log in.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeServers(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		done, err := ask.Logout(ctx, args[0])
+		done, err := ask.MCP().Logout(ctx, args[0])
 		switch {
 		case err != nil:
 			return err //nolint:wrapcheck // it names what was asked
@@ -70,7 +70,7 @@ func (o *operator) login(ctx context.Context, ask *admin.Client, server string, 
 	if err != nil {
 		return fmt.Errorf("listen for the browser: %w", err)
 	}
-	started, err := ask.BeginLogin(ctx, server, "http://"+l.Addr().String()+"/callback", scopes)
+	started, err := ask.MCP().BeginLogin(ctx, server, "http://"+l.Addr().String()+"/callback", scopes)
 	if err != nil {
 		_ = l.Close()
 		return err //nolint:wrapcheck // it names what was asked
@@ -87,7 +87,7 @@ func (o *operator) login(ctx context.Context, ask *admin.Client, server string, 
 	if err != nil {
 		return err
 	}
-	st, err := ask.FinishLogin(ctx, server, address)
+	st, err := ask.MCP().FinishLogin(ctx, server, address)
 	if err != nil {
 		return err //nolint:wrapcheck // it names what was asked
 	}

@@ -29,7 +29,7 @@ func listAccessCommand(p program) *cobra.Command {
 		Use:   "ls",
 		Short: "List who may talk to the bot and who may not, and what says so",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		page, err := ask.Access(ctx)
+		page, err := ask.Access().List(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -89,7 +89,7 @@ says again; with --role they have that one, whatever it says.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeAccounts(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.Allow(ctx, args[0], args[1], roles.Role(role))
+		e, err := ask.Access().Allow(ctx, args[0], args[1], roles.Role(role))
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -109,7 +109,7 @@ tool that does more than read.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeAccounts(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.Deny(ctx, args[0], args[1])
+		e, err := ask.Access().Deny(ctx, args[0], args[1])
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -120,7 +120,7 @@ tool that does more than read.`,
 func completeAccounts(p program) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) ([]string, error) {
-			page, err := ask.Access(ctx)
+			page, err := ask.Access().List(ctx)
 			return page.Channels, err //nolint:wrapcheck // it names what was asked
 		})
 	}
@@ -164,7 +164,7 @@ func listPairingCommand(p program) *cobra.Command {
 		Use:   "ls",
 		Short: "List the codes that wait, oldest first",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		page, err := ask.Pairing(ctx)
+		page, err := ask.Access().Pairing(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -195,7 +195,7 @@ func approvePairingCommand(p program) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completePairing(p, func(q admin.PairingRequest) string { return q.Code }),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.ApprovePairing(ctx, args[0])
+		e, err := ask.Access().ApprovePairing(ctx, args[0])
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -213,7 +213,7 @@ the configuration lists them, and may ask for another code; parley access deny k
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completePairing(p, func(q admin.PairingRequest) string { return q.Person }),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		done, err := ask.RevokePairing(ctx, args[0], channel)
+		done, err := ask.Access().RevokePairing(ctx, args[0], channel)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -230,7 +230,7 @@ the configuration lists them, and may ask for another code; parley access deny k
 func completePairing(p program, of func(admin.PairingRequest) string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (words []string, err error) {
-			page, err := ask.Pairing(ctx)
+			page, err := ask.Access().Pairing(ctx)
 			for _, q := range page.Requests {
 				words = append(words, of(q))
 			}

@@ -41,7 +41,7 @@ func signalGroupsCommand(p program) *cobra.Command {
 		Use:   "groups",
 		Short: "List the groups that the account is in or invited to, with their ids for access.groups",
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		all, err := ask.Groups(ctx, networkSignal, channel)
+		all, err := ask.Linked(networkSignal, channel).Groups(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -100,7 +100,7 @@ back of them comes then.`,
 		if len(args) > 0 {
 			return trustKey(ctx, o, ask, channel, args[0], args[1:])
 		}
-		all, err := ask.PeerKeys(ctx, networkSignal, channel)
+		all, err := ask.Linked(networkSignal, channel).PeerKeys(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}
@@ -121,7 +121,7 @@ func trustKey(ctx context.Context, o *operator, ask *admin.Client, channel, pers
 	for _, word := range number {
 		digits += word
 	}
-	done, err := ask.Trust(ctx, networkSignal, channel, person, digits)
+	done, err := ask.Linked(networkSignal, channel).Trust(ctx, person, digits)
 	if err != nil {
 		return err //nolint:wrapcheck // it names what was asked
 	}
@@ -143,7 +143,7 @@ Linked devices, Link a new device, and scan it within a minute. The gateway runs
 the number of the telephone as account of the channel; it says that the account is not
 registered until then.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		done, err := ask.Link(ctx, networkSignal, channel, device, func(l admin.LinkStep) error { return showLink(o, l.URI) })
+		done, err := ask.Linked(networkSignal, channel).Link(ctx, device, func(l admin.LinkStep) error { return showLink(o, l.URI) })
 		if err != nil {
 			return err //nolint:wrapcheck // it names what was asked
 		}

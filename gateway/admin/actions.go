@@ -64,7 +64,7 @@ func actor(ctx context.Context) string {
 // As returns a client that asks s within this process, in the name of an operator who has proved
 // elsewhere who they are.
 func (s *Server) As(by string) *Client {
-	return &Client{http: http.Client{Transport: within{s.Handler(), by}}}
+	return &Client{connection{http: &http.Client{Transport: within{s.Handler(), by}}}}
 }
 
 // within carries requests to a handler of this process.
@@ -199,11 +199,11 @@ func (c *Client) Actions(ctx context.Context) (p ActionPage, err error) {
 // Once returns a client whose next action has that id, 16 to 64 letters and digits: a second one of
 // the same id is not done, and is an [*Error] of kind [Again].
 func (c *Client) Once(id string) *Client {
-	return &Client{socket: c.socket, http: c.http, once: id}
+	return &Client{connection{socket: c.socket, http: c.http, once: id}}
 }
 
 // actionQuery returns q with the id of the client's action.
-func (c *Client) actionQuery(q url.Values) url.Values {
+func (c connection) actionQuery(q url.Values) url.Values {
 	if q == nil {
 		q = url.Values{}
 	}

@@ -25,17 +25,50 @@ var (
 	ErrNotYours = errors.New("the gateway runs as another user")
 )
 
-// Client asks the gateway that runs. It may be used concurrently.
-type Client struct {
+// Client asks the gateway that runs. It may be used concurrently, and so may the
+// clients for one kind of thing that it returns.
+type Client struct{ connection }
+
+// connection is where a client asks.
+type connection struct {
 	socket string
-	http   http.Client
+	http   *http.Client
 	once   string // the id of the next action; empty: the server gives one
 }
+
+// AccessClient asks who may write, and decides about it.
+type AccessClient struct{ connection }
+
+// LetterClient asks for dead letters.
+type LetterClient struct{ connection }
+
+// LinkedClient asks a network's account that is linked by a code.
+type LinkedClient struct {
+	connection
+	network, channel string
+}
+
+// MCPClient asks for MCP servers, their tools and logins.
+type MCPClient struct{ connection }
+
+// Access asks who may write.
+func (c *Client) Access() AccessClient { return AccessClient{c.connection} }
+
+// DeadLetters asks for what could not be processed.
+func (c *Client) DeadLetters() LetterClient { return LetterClient{c.connection} }
+
+// Linked asks the account of that channel on a network; with "", the only one there.
+func (c *Client) Linked(network, channel string) LinkedClient {
+	return LinkedClient{c.connection, network, channel}
+}
+
+// MCP asks for MCP servers.
+func (c *Client) MCP() MCPClient { return MCPClient{c.connection} }
 
 // NewClient asks on the socket at path. Nothing is connected before the first
 // question.
 func NewClient(path string) *Client {
-	return &Client{socket: path, http: http.Client{Transport: &http.Transport{
+	return &Client{connection{socket: path, http: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := listeners.DialSocket(ctx, path)
@@ -44,7 +77,7 @@ func NewClient(path string) *Client {
 			}
 			return &clientConn{Conn: conn}, nil
 		},
-	}}}
+	}}}}
 }
 
 // Status asks how the gateway is.
@@ -115,9 +148,9 @@ func (c *Client) Usage(ctx context.Context, q UsageQuery) (u UsageReport, err er
 	return u, err
 }
 
-// DeadLetters calls yield for each dead letter, oldest first, until it returns
+// List calls yield for each dead letter, oldest first, until it returns
 // false.
-func (c *Client) DeadLetters(ctx context.Context, yield func(DeadLetter) bool) error {
+func (c LetterClient) List(ctx context.Context, yield func(DeadLetter) bool) error {
 	ask := url.Values{}
 	for {
 		var page DeadLetterPage
@@ -136,9 +169,9 @@ func (c *Client) DeadLetters(ctx context.Context, yield func(DeadLetter) bool) e
 	}
 }
 
-// DeadLetter returns the one whose id begins with id; with what is kept of it when
+// Show returns the one whose id begins with id; with what is kept of it when
 // body is true.
-func (c *Client) DeadLetter(ctx context.Context, id string, body bool) (d DeadLetterDetail, err error) {
+func (c LetterClient) Show(ctx context.Context, id string, body bool) (d DeadLetterDetail, err error) {
 	if err := checkID(id); err != nil {
 		return d, err
 	}
@@ -155,16 +188,16 @@ func (c *Client) DeadLetter(ctx context.Context, id string, body bool) (d DeadLe
 // happened the first time, adds nothing. A letter that cannot be redelivered is
 // an [Error] of kind Refused, and stays. place is that of the letter, or 0 to
 // look for the one whose id begins with id.
-func (c *Client) Redeliver(ctx context.Context, id string, place uint64) (DeadLetter, error) {
-	return c.changeDeadLetter(ctx, http.MethodPost, id, "/redeliver", place)
+func (c LetterClient) Redeliver(ctx context.Context, id string, place uint64) (DeadLetter, error) {
+	return c.change(ctx, http.MethodPost, id, "/redeliver", place)
 }
 
 // Drop forgets a dead letter, named as for Redeliver.
-func (c *Client) Drop(ctx context.Context, id string, place uint64) (DeadLetter, error) {
-	return c.changeDeadLetter(ctx, http.MethodDelete, id, "", place)
+func (c LetterClient) Drop(ctx context.Context, id string, place uint64) (DeadLetter, error) {
+	return c.change(ctx, http.MethodDelete, id, "", place)
 }
 
-func (c *Client) changeDeadLetter(ctx context.Context, method, id, what string, place uint64) (l DeadLetter, err error) {
+func (c LetterClient) change(ctx context.Context, method, id, what string, place uint64) (l DeadLetter, err error) {
 	if err := checkID(id); err != nil {
 		return l, err
 	}
@@ -194,7 +227,7 @@ const maxAnswer = 256 << 20
 
 // request sends one question. Its error is an *[Error] when the gateway answered
 // one, and ErrNoGateway or ErrNotYours when none can be asked.
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, answer any) error {
+func (c connection) request(ctx context.Context, method, path string, query url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin+20*time.Second)
 	defer cancel()
 	u := url.URL{Scheme: "http", Host: "gateway", Path: path, RawQuery: query.Encode()}
@@ -245,7 +278,7 @@ func decodeError(resp *http.Response, body []byte) error {
 	return e
 }
 
-func (c *Client) unreachableError(err error) error {
+func (c connection) unreachableError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
 		return ErrNoGateway

@@ -65,7 +65,7 @@ func bury(t *testing.T, b *broker.Broker, ls ...broker.DeadLetter) {
 
 func listed(t *testing.T, ask *admin.Client) (ls []admin.DeadLetter) {
 	t.Helper()
-	if err := ask.DeadLetters(t.Context(), func(l admin.DeadLetter) bool { ls = append(ls, l); return true }); err != nil {
+	if err := ask.DeadLetters().List(t.Context(), func(l admin.DeadLetter) bool { ls = append(ls, l); return true }); err != nil {
 		t.Fatal(err)
 	}
 	return ls
@@ -102,7 +102,7 @@ func TestARedeliveredLetterIsAnsweredExactlyOnceWhateverCrashes(t *testing.T) {
 		if st, err := ask.Status(t.Context()); err != nil || st.DeadLetters != 1 {
 			t.Errorf("status: %+v, %v", st, err)
 		}
-		if _, err := ask.Redeliver(t.Context(), letter.ID[:9], 0); err != nil {
+		if _, err := ask.DeadLetters().Redeliver(t.Context(), letter.ID[:9], 0); err != nil {
 			t.Fatal(err)
 		}
 		if crash == 0 {
@@ -200,12 +200,12 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 		t.Fatalf("letters: %+v", ls)
 	}
 	for _, l := range ls[:8] {
-		_, err := ask.Redeliver(t.Context(), l.ID, l.Place)
+		_, err := ask.DeadLetters().Redeliver(t.Context(), l.ID, l.Place)
 		e, ok := errors.AsType[*admin.Error](err)
 		if !ok || e.Kind != admin.Refused || !strings.Contains(e.Message, words[l.ID]) {
 			t.Errorf("%s: %v", l.ID, err)
 		}
-		d, err := ask.DeadLetter(t.Context(), l.ID, false)
+		d, err := ask.DeadLetters().Show(t.Context(), l.ID, false)
 		if text, _ := json.Marshal(d); err != nil || !strings.Contains(d.Refused, words[l.ID]) || strings.Contains(string(text), "canary") {
 			t.Errorf("%s is shown as %s, %v", l.ID, text, err)
 		}
@@ -213,25 +213,25 @@ func TestWhatCannotBeRedeliveredIsRefusedAndStays(t *testing.T) {
 	if got := listed(t, ask); len(got) != len(ls) {
 		t.Errorf("%d letters of %d are left", len(got), len(ls))
 	}
-	if d, err := ask.DeadLetter(t.Context(), "a2", true); err != nil || !strings.Contains(d.Body, "canary-text") {
+	if d, err := ask.DeadLetters().Show(t.Context(), "a2", true); err != nil || !strings.Contains(d.Body, "canary-text") {
 		t.Errorf("the body that was asked for: %+v, %v", d, err)
 	}
 	// A letter of no proper name goes by its place, here to be dropped; a wrong
 	// place is not taken for another letter.
 	for _, ask1 := range []func() error{
-		func() error { _, err := ask.Drop(t.Context(), "a0", 2); return err },
-		func() error { _, err := ask.Drop(t.Context(), "place-99", 0); return err },
-		func() error { _, err := ask.Drop(t.Context(), "b", 0); return err },
+		func() error { _, err := ask.DeadLetters().Drop(t.Context(), "a0", 2); return err },
+		func() error { _, err := ask.DeadLetters().Drop(t.Context(), "place-99", 0); return err },
+		func() error { _, err := ask.DeadLetters().Drop(t.Context(), "b", 0); return err },
 	} {
 		if e, ok := errors.AsType[*admin.Error](ask1()); !ok || e.Kind != admin.NotFound {
 			t.Errorf("dropped: %v", e)
 		}
 	}
-	if _, err := ask.Drop(t.Context(), "a", 0); err == nil || !strings.Contains(err.Error(), "several dead letters begin with a: a0, a1, a2, a3, a4 and others") {
+	if _, err := ask.DeadLetters().Drop(t.Context(), "a", 0); err == nil || !strings.Contains(err.Error(), "several dead letters begin with a: a0, a1, a2, a3, a4 and others") {
 		t.Errorf("a: %v", err)
 	}
 	for _, id := range []string{"place-9", "a0"} {
-		if l, err := ask.Drop(t.Context(), id, 0); err != nil || l.ID != id {
+		if l, err := ask.DeadLetters().Drop(t.Context(), id, 0); err != nil || l.ID != id {
 			t.Errorf("%s: %+v, %v", id, l, err)
 		}
 	}

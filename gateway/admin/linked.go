@@ -165,35 +165,34 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Groups lists the groups of a linked account on the network: of that channel, or, with
-// "", of the only one there.
-func (c *Client) Groups(ctx context.Context, network, channel string) (g Groups, err error) {
-	err = c.request(ctx, http.MethodGet, linkedPath(network, "groups"), channelQuery(channel), &g)
+// Groups lists the groups that the account is in or invited to.
+func (c LinkedClient) Groups(ctx context.Context) (g Groups, err error) {
+	err = c.request(ctx, http.MethodGet, linkedPath(c.network, "groups"), c.query(), &g)
 	return g, err
 }
 
-// PeerKeys lists the keys that a linked account has seen.
-func (c *Client) PeerKeys(ctx context.Context, network, channel string) (k PeerKeys, err error) {
-	err = c.request(ctx, http.MethodGet, linkedPath(network, "keys"), channelQuery(channel), &k)
+// PeerKeys lists the keys that the account has seen.
+func (c LinkedClient) PeerKeys(ctx context.Context) (k PeerKeys, err error) {
+	err = c.request(ctx, http.MethodGet, linkedPath(c.network, "keys"), c.query(), &k)
 	return k, err
 }
 
 // Trust trusts the key that a person has now, by the safety number that was compared
 // with them.
-func (c *Client) Trust(ctx context.Context, network, channel, person, safetyNumber string) (t TrustedKey, err error) {
-	ask := channelQuery(channel)
+func (c LinkedClient) Trust(ctx context.Context, person, safetyNumber string) (t TrustedKey, err error) {
+	ask := c.query()
 	ask.Set("person", person)
 	ask.Set("safety_number", safetyNumber)
-	err = c.request(ctx, http.MethodPost, linkedPath(network, "trust"), ask, &t)
+	err = c.request(ctx, http.MethodPost, linkedPath(c.network, "trust"), ask, &t)
 	return t, err
 }
 
 // linkedPath returns where something is asked of the linked accounts on a network.
 func linkedPath(network, what string) string { return "/v1/networks/" + network + "/" + what }
 
-func channelQuery(channel string) url.Values {
+func (c LinkedClient) query() url.Values {
 	ask := url.Values{}
-	setIfGiven(ask, "channel", channel)
+	setIfGiven(ask, "channel", c.channel)
 	return ask
 }
 
@@ -201,10 +200,10 @@ var errNoLinkAnswer = errors.New("the gateway ended before the account was linke
 
 // Link makes the machine of the gateway a further device of an account. show gets the
 // line with the address that the telephone has to scan; the last line names the account.
-func (c *Client) Link(ctx context.Context, network, channel, device string, show func(LinkStep) error) (LinkStep, error) {
-	ask := channelQuery(channel)
+func (c LinkedClient) Link(ctx context.Context, device string, show func(LinkStep) error) (LinkStep, error) {
+	ask := c.query()
 	ask.Set("device", device)
-	u := url.URL{Scheme: "http", Host: "gateway", Path: linkedPath(network, "link"), RawQuery: ask.Encode()}
+	u := url.URL{Scheme: "http", Host: "gateway", Path: linkedPath(c.network, "link"), RawQuery: ask.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
 	if err != nil {
 		return LinkStep{}, fmt.Errorf("ask the gateway: %w", err)

@@ -70,7 +70,7 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 		{"one", "b", "", admin.NotFound, `no account "b" in channels.one; there are: a`},
 		{"three", "", "", admin.NotFound, "no account in channels.three of this gateway's configuration"},
 	} {
-		got, err := client.Groups(t.Context(), c.network, c.channel)
+		got, err := client.Linked(c.network, c.channel).Groups(t.Context())
 		if e, ok := errors.AsType[*admin.Error](err); (c.refused != "") != ok || ok && (e.Kind != c.refused || e.Message != c.text) || !ok && err != nil {
 			t.Errorf("%s, %q: %v", c.network, c.channel, err)
 		}
@@ -79,7 +79,7 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 		}
 	}
 	var shown []string
-	_, err = client.Link(t.Context(), "one", "a", "laptop", func(l admin.LinkStep) error { shown = append(shown, l.URI); return nil })
+	_, err = client.Linked("one", "a").Link(t.Context(), "laptop", func(l admin.LinkStep) error { shown = append(shown, l.URI); return nil })
 	if err == nil || err.Error() != "dial with [redacted]" || len(shown) != 1 {
 		t.Errorf("linking shows %q and ends with %v", shown, err)
 	}

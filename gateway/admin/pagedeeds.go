@@ -44,10 +44,10 @@ func changeLetterByForm(ctx context.Context, r *http.Request, ask *Client) (said
 	switch r.PostFormValue("do") {
 	case "redeliver":
 		said = "Given to the bot again."
-		_, err = ask.Redeliver(ctx, id, place)
+		_, err = ask.DeadLetters().Redeliver(ctx, id, place)
 	case "drop":
 		said = "Forgotten."
-		_, err = ask.Drop(ctx, id, place)
+		_, err = ask.DeadLetters().Drop(ctx, id, place)
 	default:
 		err = errForm
 	}

@@ -17,7 +17,7 @@ type letterView struct {
 
 func letterPageOf(r *http.Request, ask *Client) (page.Page, error) {
 	full := r.URL.Query().Get("words") == "1"
-	d, err := ask.DeadLetter(r.Context(), r.PathValue("id"), full)
+	d, err := ask.DeadLetters().Show(r.Context(), r.PathValue("id"), full)
 	if err != nil {
 		return page.Page{}, err
 	}

@@ -22,7 +22,7 @@ func troublePage(r *http.Request, ask *Client) (page.Page, error) {
 		return page.Page{}, err
 	}
 	v := troubleView{Status: st}
-	err = ask.DeadLetters(ctx, func(l DeadLetter) bool {
+	err = ask.DeadLetters().List(ctx, func(l DeadLetter) bool {
 		v.Letters = append(v.Letters, l)
 		return len(v.Letters) < lettersShown
 	})

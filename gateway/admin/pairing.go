@@ -108,30 +108,29 @@ func (desk peopleDesk) revokePairing(r *http.Request) (any, error) {
 }
 
 // Pairing returns the codes that wait, oldest first.
-func (c *Client) Pairing(ctx context.Context) (page PairingPage, err error) {
+func (c AccessClient) Pairing(ctx context.Context) (page PairingPage, err error) {
 	err = c.request(ctx, http.MethodGet, "/v1/pairing", nil, &page)
 	return page, err
 }
 
 // ApprovePairing lets in who was given that code.
-func (c *Client) ApprovePairing(ctx context.Context, code string) (e AccessEntry, err error) {
+func (c AccessClient) ApprovePairing(ctx context.Context, code string) (e AccessEntry, err error) {
 	err = c.request(ctx, http.MethodPost, "/v1/pairing/approve", url.Values{"code": {code}}, &e)
 	return e, err
 }
 
 // RevokePairing takes back the code of somebody, named by it or by their id, and that they were let
 // in; channel is needed where the id is somebody's on several.
-func (c *Client) RevokePairing(ctx context.Context, id, channel string) (done RevokedPairing, err error) {
-	ask := channelQuery(channel)
-	ask.Set("id", id)
+func (c AccessClient) RevokePairing(ctx context.Context, id, channel string) (done RevokedPairing, err error) {
+	ask := url.Values{"id": {id}}
+	setIfGiven(ask, "channel", channel)
 	err = c.request(ctx, http.MethodPost, "/v1/pairing/revoke", ask, &done)
 	return done, err
 }
 
 // String describes what was taken back.
 func (p RevokedPairing) String() string {
-	switch {
-	case p.Allowed:
+	if p.Allowed {
 		return fmt.Sprintf("%s on %s was let in, and is not any more", p.Person, p.Channel)
 	}
 	return fmt.Sprintf("the code of %s on %s holds no more", p.Person, p.Channel)

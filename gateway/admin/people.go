@@ -191,16 +191,16 @@ func describeDecisionError(err error) error {
 	return err
 }
 
-// Access returns who may talk to the bot and who may not, as the configuration says and as was
+// List returns who may talk to the bot and who may not, as the configuration says and as was
 // decided since.
-func (c *Client) Access(ctx context.Context) (page AccessPage, err error) {
+func (c AccessClient) List(ctx context.Context) (page AccessPage, err error) {
 	err = c.request(ctx, http.MethodGet, "/v1/access", nil, &page)
 	return page, err
 }
 
 // Allow lets somebody in on a channel, in direct messages, with a role; without one as the
 // configuration says, or as a user. It holds from their next message on.
-func (c *Client) Allow(ctx context.Context, channel, person string, role roles.Role) (e AccessEntry, err error) {
+func (c AccessClient) Allow(ctx context.Context, channel, person string, role roles.Role) (e AccessEntry, err error) {
 	about := url.Values{"channel": {channel}, "person": {person}}
 	if role != roles.None {
 		about.Set("role", string(role))
@@ -210,7 +210,7 @@ func (c *Client) Allow(ctx context.Context, channel, person string, role roles.R
 }
 
 // Deny shuts somebody out on a channel, from their next message on.
-func (c *Client) Deny(ctx context.Context, channel, person string) (e AccessEntry, err error) {
+func (c AccessClient) Deny(ctx context.Context, channel, person string) (e AccessEntry, err error) {
 	err = c.request(ctx, http.MethodPost, "/v1/access/deny", url.Values{"channel": {channel}, "person": {person}}, &e)
 	return e, err
 }

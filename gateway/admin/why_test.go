@@ -191,7 +191,7 @@ func TestWhyKnowsWhoWasRefusedWhileTheyWaited(t *testing.T) {
 		default:
 		}
 	}
-	if _, err := ask.Deny(t.Context(), "tg", "1001"); err != nil {
+	if _, err := ask.Access().Deny(t.Context(), "tg", "1001"); err != nil {
 		t.Fatal(err)
 	}
 	close(goOn)

@@ -131,7 +131,7 @@ func look(t *testing.T, gw *gatewaytest.Running) known {
 	for _, g := range usage.Groups {
 		all.People[g.Group] = g
 	}
-	access, err := ask.Access(t.Context())
+	access, err := ask.Access().List(t.Context())
 	must(err)
 	for _, e := range access.Entries {
 		if e.Person != "" {
@@ -244,7 +244,7 @@ func write(t *testing.T) {
 	gw.AskAt(w.ann, "/goal paint the gate")
 	gw.AskAt(w.ann, "/title holidays")
 	gw.AskAt(w.ben, "dig 1")
-	if _, err := admin.NewClient(gw.AdminSocket()).Allow(t.Context(), string(gatewaytest.Telegram), "7700", roles.Admin); err != nil {
+	if _, err := admin.NewClient(gw.AdminSocket()).Access().Allow(t.Context(), string(gatewaytest.Telegram), "7700", roles.Admin); err != nil {
 		t.Fatal(err)
 	}
 	all := look(t, gw)

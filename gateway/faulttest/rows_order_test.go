@@ -111,7 +111,7 @@ func TestAMessageThatPanicsEachTimeIsPutAsideAndOthersAreAnswered(t *testing.T) 
 			run.Await("the words after the poison", func() bool { return len(said(c.ID)) >= 2 })
 		}
 		var letters []admin.DeadLetter
-		if err := run.Admin().DeadLetters(t.Context(), func(l admin.DeadLetter) bool {
+		if err := run.Admin().DeadLetters().List(t.Context(), func(l admin.DeadLetter) bool {
 			letters = append(letters, l)
 			return true
 		}); err != nil {

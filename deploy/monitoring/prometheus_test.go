@@ -43,7 +43,7 @@ func digging(ctx context.Context, p *model.Prompt) model.Answer {
 func TestPrometheusKnowsWhatTheLedgerKnows(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
-	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://")) // it knows its targets after 5 s
+	p := startPrometheus(t, strings.TrimPrefix(d.URL, "http://"), asShipped) // it knows its targets after 5 s
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: digging, Change: func(c *settings.Config) {
 		c.Subagents.MaxDepth = 3
 		c.Web.Search = settings.WebSearchConfig{Kind: "searxng", URL: "http://search.invalid/", Price: "0.005"} // nobody searches

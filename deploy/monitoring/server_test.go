@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -57,22 +58,39 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// startPrometheus scrapes target, host:port.
-func startPrometheus(t *testing.T, target string) *watcher {
+// asShipped leaves a file of rules as it is, atOnce takes out how long something must last.
+func asShipped(rules string) string { return rules }
+
+func atOnce(rules string) string { return lasts.ReplaceAllString(rules, "") }
+
+var lasts = regexp.MustCompile(`(?m)^ +for: .*\n`)
+
+// startPrometheus scrapes target, host:port, and knows the rules that are shipped after
+// change.
+func startPrometheus(t *testing.T, target string, change func(string) string) *watcher {
 	t.Helper()
 	program := installed(t, "prometheus")
 	dir := t.TempDir()
-	shipped, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
+	shipped, err := filepath.Glob("[ra]*/*.yml") // rules and alerts
+	if err != nil || len(shipped) != 2 {
+		t.Fatalf("%v: %v", shipped, err)
+	}
+	for _, name := range shipped {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(name, "/", "-")), []byte(change(string(text))), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	config := fmt.Sprintf(`
 global: {scrape_interval: %[3]s, scrape_timeout: %[3]s, evaluation_interval: %[4]s}
-rule_files: [%[1]s/rules/*.yml, %[1]s/alerts/*.yml]
+rule_files: [%[1]s/*s-parley.yml]
 scrape_configs:
   - job_name: parley
     static_configs: [{targets: [%[2]q]}]
-`, shipped, target, scrapeEvery, evaluateEvery)
+`, dir, target, scrapeEvery, evaluateEvery)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	dead := make(chan error, 4)
 	pulse.Go(func() { dead <- w.keepLease(life, beat) })
 	pulse.Go(func() {
-		dead <- w.Log.Signals(life, signals.ControlTopic, func(s broker.Signal) { w.receiveControl(life, s) })
+		// It takes mailboxes, and the end of what takes them is waited for: not with life.
+		dead <- w.Log.Signals(life, signals.ControlTopic, func(s broker.Signal) { w.receiveControl(gctx, s) })
 	})
 	pulse.Go(func() { dead <- w.Log.Signals(life, signals.WorkTopic, w.receiveWork) })
 	if w.others != nil {

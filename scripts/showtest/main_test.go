@@ -64,6 +64,16 @@ func TestReport(t *testing.T) {
 			t.Errorf("the end has noise:\n%s", out)
 		}
 	})
+	t.Run("of a package that was cut off it is said what its test printed last", func(t *testing.T) {
+		t.Parallel()
+		es := append(output("TestA", "    a_test.go:9: PARLEY_SEED=77", "panic: seed 78: it does not end"), output("", "FAIL\tp\t1s")...)
+		out, _ := said(t, append(es, event{Action: "fail", Package: "p"})...)
+		for _, want := range []string{"--- FAIL: p TestA\n", "seed 78: it does not end"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the end has no %q:\n%s", want, out)
+			}
+		}
+	})
 	t.Run("a package that does not compile says why", func(t *testing.T) {
 		t.Parallel()
 		out, _ := said(t, event{Action: "build-output", ImportPath: "p", Output: "p.go:2: undefined: y\n"},

@@ -59,8 +59,6 @@ var packageLine = regexp.MustCompile(`^(ok  |FAIL|\?   |---)\s?\t?`)
 
 // finish prints the end of a run in which something failed.
 func (r *report) finish(logPath string) {
-	// Of a package that was cut off (a panic, a timeout) the tests that ran have no
-	// end; go test then says what ran in the output of one of them.
 	leaves := slices.DeleteFunc(slices.Clone(r.failed), func(t test) bool {
 		return slices.ContainsFunc(r.failed, func(o test) bool {
 			return o.pkg == t.pkg && o.name != t.name && (t.name == "" || strings.HasPrefix(o.name, t.name+"/"))
@@ -68,6 +66,18 @@ func (r *report) finish(logPath string) {
 	})
 	if len(leaves) == 0 {
 		return
+	}
+	// Of a package that was cut off by a panic the tests that ran may have no end, and what
+	// was wrong stands in the output of one of them.
+	for i, t := range leaves {
+		if t.name != "" {
+			continue
+		}
+		for o, lines := range r.printed {
+			if o.pkg == t.pkg && o.name != "" && slices.ContainsFunc(lines, isPanic) {
+				leaves[i] = o
+			}
+		}
 	}
 	lines := []string{fmt.Sprintf("%d failed; all that was printed is in %s", len(leaves), logPath)}
 	const mostTests = 12
@@ -110,6 +120,8 @@ func (r *report) failureLines(t test, n int) []string {
 	}
 	return append([]string{name}, kept...)
 }
+
+func isPanic(line string) bool { return strings.HasPrefix(line, "panic: ") }
 
 // noise is what says nothing about why a test failed: go test's own marks, and logs
 // below a warning.

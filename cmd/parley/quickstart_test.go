@@ -75,22 +75,48 @@ func TestQuickstart(t *testing.T) {
 			if network == "Slack" { // before there is an app, so before its tokens
 				start(t, []string{secret}, "slack", "manifest", "-c", file).await(`"socket_mode_enabled": true`)
 			}
-			start(t, append(ph.env, secret), "check-config", "-c", file).await(": ok")
-			start(t, append(ph.env, secret), "run", "--config", file).err.awaitLines(t, 1, "gateway started")
-			write("hello")
-			code := hear(`give them this code, within 24 hours: (\w{8})`)
-			if out := saidOf(t, "pair", "approve", code, "-c", file); !strings.Contains(out, " may talk to main") {
-				t.Errorf("pair approve: %s", out)
+			env, code := append(ph.env, secret), ""
+			for _, command := range commandsFrom(string(page), "\n## 4. Start it\n") {
+				args := append(strings.Fields(strings.ReplaceAll(command, "CODE", code)), "-c", file)
+				switch command {
+				case "check-config":
+					start(t, env, args...).await(": ok")
+				case "doctor":
+					start(t, env, args...).await("no errors")
+				case "run":
+					start(t, env, args...).err.awaitLines(t, 1, "gateway started")
+					write("hello")
+					code = hear(`give them this code, within 24 hours: (\w{8})`)
+				case "pair approve CODE":
+					if out := saidOf(t, args...); !strings.Contains(out, " may talk to main") {
+						t.Errorf("pair approve: %s", out)
+					}
+					write("hello again")
+					hear(`^(hello again)$`)
+					write("/cost")
+					hear(`This conversation: (\$0\.000\d)`)
+				case "usage --by person,model":
+					if out := saidOf(t, args...); !regexp.MustCompile(`(?m)^main/\S+ +anthropic/claude-haiku-5-5 +1 +\$0\.000\d+ `).MatchString(out) {
+						t.Errorf("usage:\n%s", out)
+					}
+				default:
+					t.Errorf("this test does not know what %q does", command)
+				}
 			}
-			write("hello again")
-			hear(`^(hello again)$`)
-			write("/cost")
-			hear(`This conversation: (\$0\.000\d)`)
-			if out := saidOf(t, "usage", "--by", "person,model", "-c", file); !regexp.MustCompile(`(?m)^main/\S+ +anthropic/claude-haiku-5-5 +1 +\$0\.000\d+ `).MatchString(out) {
-				t.Errorf("usage:\n%s", out)
+			if code == "" {
+				t.Error("the page does not start parley")
 			}
 		})
 	}
+}
+
+// commandsFrom returns what a page has parley do from a heading on, one line for each.
+func commandsFrom(page, heading string) (all []string) {
+	_, part, _ := strings.Cut(page, heading)
+	for _, m := range regexp.MustCompile(`(?m)^ {4}\./parley (.*)$`).FindAllStringSubmatch(part, -1) {
+		all = append(all, m[1])
+	}
+	return all
 }
 
 // firstGroup returns the group of find in the latest of texts that has it.

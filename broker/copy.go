@@ -59,7 +59,7 @@ func (b *Broker) Copy(ctx context.Context, create func(stream string) (io.Writer
 		if err != nil {
 			return "", nil, err
 		}
-		c, err := b.copyStream(ctx, name, w)
+		c, err := copyStream(ctx, b.nc, name, w)
 		if err != nil {
 			return "", nil, fmt.Errorf("copy the message log: stream %s: %w", name, err)
 		}
@@ -69,9 +69,9 @@ func (b *Broker) Copy(ctx context.Context, create func(stream string) (io.Writer
 }
 
 // copyStream writes what the server sends of a stream; each piece is confirmed when it is written.
-func (b *Broker) copyStream(ctx context.Context, name string, w io.Writer) (c StreamCopy, err error) {
+func copyStream(ctx context.Context, nc *nats.Conn, name string, w io.Writer) (c StreamCopy, err error) {
 	inbox := nats.NewInbox()
-	sub, err := b.nc.SubscribeSync(inbox)
+	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return c, err
 	}
@@ -80,7 +80,7 @@ func (b *Broker) copyStream(ctx context.Context, name string, w io.Writer) (c St
 		Config json.RawMessage       `json:"config"`
 		State  jetstream.StreamState `json:"state"`
 	}
-	if err := b.askServer(ctx, apiSnapshot+name, map[string]any{"deliver_subject": inbox, "chunk_size": copyChunk}, &answer); err != nil {
+	if err := askServer(ctx, nc, apiSnapshot+name, map[string]any{"deliver_subject": inbox, "chunk_size": copyChunk}, &answer); err != nil {
 		return c, err
 	}
 	for {
@@ -117,14 +117,14 @@ func nextPiece(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 }
 
 // askServer sends one request to the server's own interface.
-func (b *Broker) askServer(ctx context.Context, subject string, question, answer any) error {
+func askServer(ctx context.Context, nc *nats.Conn, subject string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, copyStall)
 	defer cancel()
-	m, err := b.nc.RequestWithContext(ctx, subject, body)
+	m, err := nc.RequestWithContext(ctx, subject, body)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func restoreStreams(ctx context.Context, o Options, generation string, streams [
 		if err != nil {
 			return err
 		}
-		err = b.restoreStream(ctx, generation, s, r)
+		err = restoreStream(ctx, b.nc, generation, s, r)
 		if err = errors.Join(err, r.Close()); err != nil {
 			return fmt.Errorf("stream %s: %w", s.Name, err)
 		}
@@ -198,7 +198,7 @@ func restoreStreams(ctx context.Context, o Options, generation string, streams [
 	return nil
 }
 
-func (b *Broker) restoreStream(ctx context.Context, generation string, s StreamCopy, r io.Reader) error {
+func restoreStream(ctx context.Context, nc *nats.Conn, generation string, s StreamCopy, r io.Reader) error {
 	var cfg jetstream.StreamConfig
 	if err := json.Unmarshal(s.Config, &cfg); err != nil {
 		return fmt.Errorf("read its configuration: %w", err)
@@ -212,7 +212,7 @@ func (b *Broker) restoreStream(ctx context.Context, generation string, s StreamC
 	var answer struct {
 		DeliverSubject string `json:"deliver_subject"`
 	}
-	if err := b.askServer(ctx, apiRestore+s.Name, map[string]any{"config": cfg}, &answer); err != nil {
+	if err := askServer(ctx, nc, apiRestore+s.Name, map[string]any{"config": cfg}, &answer); err != nil {
 		return err
 	}
 	piece := make([]byte, copyChunk)
@@ -222,17 +222,17 @@ func (b *Broker) restoreStream(ctx context.Context, generation string, s StreamC
 			return err
 		}
 		more = n > 0 // a piece of nothing is the end
-		if err := b.sendPiece(ctx, answer.DeliverSubject, piece[:n]); err != nil {
+		if err := sendPiece(ctx, nc, answer.DeliverSubject, piece[:n]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *Broker) sendPiece(ctx context.Context, subject string, piece []byte) error {
+func sendPiece(ctx context.Context, nc *nats.Conn, subject string, piece []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, copyStall)
 	defer cancel()
-	m, err := b.nc.RequestWithContext(ctx, subject, piece)
+	m, err := nc.RequestWithContext(ctx, subject, piece)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ const (
 // ErrLeaseLost ends the context of a holder that could not renew its lease.
 var ErrLeaseLost = errors.New("lease lost")
 
+// leases are what only one process may have at a time.
+type leases struct{ *conn }
+
 // Hold waits until this process has the lease of that name, which only one in
 // the world can have at a time, and runs f. f's context ends, with ErrLeaseLost
 // as its cause, when the lease can no longer be relied on; f must return soon
@@ -39,7 +42,7 @@ var ErrLeaseLost = errors.New("lease lost")
 //
 // name is made of a-z, 0-9, _, - and dots. Several may hold leases through one
 // broker; they exclude each other as other processes do.
-func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, rev uint64) error) error {
+func (b leases) Hold(ctx context.Context, name string, ttl time.Duration, f func(ctx context.Context, rev uint64) error) error {
 	if !isTopic(name) {
 		return errors.New("hold a lease: lease name is not [a-z0-9_.-]+")
 	}
@@ -48,7 +51,7 @@ func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f fun
 	}
 	ctx, cancel := b.untilClosed(ctx)
 	defer cancel()
-	l := newLease(b, name, ttl)
+	l := newLease(b.conn, name, ttl)
 	for {
 		if err := l.acquire(ctx); err != nil {
 			return err
@@ -66,7 +69,7 @@ func (b *Broker) Hold(ctx context.Context, name string, ttl time.Duration, f fun
 
 // IsWanted reports whether anybody waits in Hold for the lease at this moment. Who
 // holds it and could go on for a while, but need not, asks before it ends.
-func (b *Broker) IsWanted(ctx context.Context, name string) (bool, error) {
+func (b leases) IsWanted(ctx context.Context, name string) (bool, error) {
 	if !isTopic(name) {
 		return false, errors.New("ask who waits for a lease: lease name is not [a-z0-9_.-]+")
 	}

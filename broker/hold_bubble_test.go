@@ -32,7 +32,7 @@ func TestALeaseOfTheDeadIsTakenOverWhenItEndsAndNotBefore(t *testing.T) {
 		defer end()
 		const ttl = 8 * time.Second
 		for i := range 20 {
-			dead := newLease(b, "a", ttl)
+			dead := newLease(b.conn, "a", ttl)
 			if got, _, err := dead.tryAcquire(t.Context()); !got || err != nil {
 				t.Fatal(got, err)
 			}
@@ -161,7 +161,7 @@ func TestTwoNeverHoldALeaseAtTheSameTime(t *testing.T) {
 						})
 						cancel()
 					case 1: // it dies without a word while it works
-						l := newLease(b, "a", ttl)
+						l := newLease(b.conn, "a", ttl)
 						if l.acquire(day) != nil {
 							return
 						}
@@ -174,7 +174,7 @@ func TestTwoNeverHoldALeaseAtTheSameTime(t *testing.T) {
 						deaths++
 						mu.Unlock()
 					case 2: // it is cut off from the servers, and stops by its own clock
-						l := newLease(b, "a", ttl)
+						l := newLease(b.conn, "a", ttl)
 						if l.acquire(day) != nil {
 							return
 						}

@@ -53,7 +53,7 @@ func Inspect(ctx context.Context, o Options) (i Inspection, err error) {
 	i.Version = b.nc.ConnectedServerVersion()
 	i.OldSync = !syncsSafely(i.Version)
 	for _, want := range append(b.o.streamConfigs(), b.o.filesConfig()) {
-		s, err := b.inspectStream(ctx, want)
+		s, err := inspectStream(ctx, b.js, want)
 		if err != nil {
 			return i, err
 		}
@@ -62,9 +62,9 @@ func Inspect(ctx context.Context, o Options) (i Inspection, err error) {
 	return i, nil
 }
 
-func (b *Broker) inspectStream(ctx context.Context, want jetstream.StreamConfig) (StreamState, error) {
+func inspectStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) (StreamState, error) {
 	s := StreamState{Name: want.Name, Wanted: max(want.Replicas, 1)}
-	found, err := b.js.Stream(ctx, want.Name)
+	found, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s.Missing = true
 		return s, nil

@@ -28,7 +28,7 @@ var errTaken = errors.New("lease changed by another process")
 
 // lease is one caller's view of one.
 type lease struct {
-	b      *Broker
+	b      *conn
 	name   string
 	ttl    time.Duration
 	holder string // who holds it, new for each caller
@@ -47,7 +47,7 @@ type leaseValue struct {
 
 func leaseTopic(name string) string { return "lease." + name }
 
-func newLease(b *Broker, name string, ttl time.Duration) *lease {
+func newLease(b *conn, name string, ttl time.Duration) *lease {
 	return &lease{b: b, name: name, ttl: ttl, holder: rand.Text()}
 }
 
@@ -190,7 +190,7 @@ func (l *lease) release(ctx context.Context) {
 		}
 	}
 	if err == nil {
-		err = l.b.sendToServer(Signal{Topic: leaseTopic(l.name)}) // where it is also asked who waits
+		err = l.b.nc.Publish(prefixSignal+leaseTopic(l.name), nil) // where it is also asked who waits
 	}
 	if err != nil && !l.b.isClosed() {
 		l.b.o.Log.Warn("lease release failed, the lease will expire", "lease", l.name, "error", err)

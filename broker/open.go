@@ -22,22 +22,21 @@ type Broker struct {
 	*factLog
 	*deadLetters
 	*fileStore
+	*signalBus
+	*health
+	leases
+	presence
 
 	host *embeddedServer // nil: the server is at a URL
 
 	closeOnce sync.Once
 	closeErr  error
 
-	storeAt     atomic.Uint64 // what NoteStore was told
-	signalDrops atomic.Uint64
-	board       board
-	reopened    atomic.Uint64
+	storeAt  atomic.Uint64 // what NoteStore was told
+	reopened atomic.Uint64
 
 	reopenMu sync.Mutex // one reopening, or Close, at a time
 	marked   logMark    // what the mark says; guarded by reopenMu
-
-	healthMu sync.Mutex
-	problem  string // why, empty when well; guarded by healthMu
 }
 
 func newBroker(o Options) *Broker {
@@ -46,6 +45,7 @@ func newBroker(o Options) *Broker {
 	return &Broker{
 		conn: c, inboundLog: &inboundLog{conn: c, letters: letters}, factLog: &factLog{conn: c},
 		deadLetters: letters, fileStore: &fileStore{conn: c},
+		signalBus: &signalBus{conn: c}, health: &health{log: o.Log}, leases: leases{c}, presence: presence{c},
 	}
 }
 

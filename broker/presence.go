@@ -11,10 +11,13 @@ import (
 // presenceTopic is where those who are there answer.
 func presenceTopic(name string) string { return "here." + name }
 
+// presence knows which processes are there.
+type presence struct{ *conn }
+
 // Attend is a sign of this process, under name, until ctx ends; then it returns ctx's
 // error. The servers know of it for as long as the connection is there, which a process
 // that dies takes with it, and one that is only stopped keeps. A name is as a topic.
-func (b *Broker) Attend(ctx context.Context, name string) error {
+func (b presence) Attend(ctx context.Context, name string) error {
 	if !isTopic(name) {
 		return errors.New("attend: a name is [a-z0-9_.-]+")
 	}
@@ -36,7 +39,7 @@ func (b *Broker) Attend(ctx context.Context, name string) error {
 // also mean that the server of the other process has restarted, or that the two servers
 // do not reach each other. An error leaves both open: the process may be stopped, or the
 // server away.
-func (b *Broker) IsAttended(ctx context.Context, name string) (bool, error) {
+func (b presence) IsAttended(ctx context.Context, name string) (bool, error) {
 	if !isTopic(name) {
 		return false, errors.New("ask who attends: a name is [a-z0-9_.-]+")
 	}
@@ -52,4 +55,4 @@ func (b *Broker) IsAttended(ctx context.Context, name string) (bool, error) {
 
 // Era is another number whenever the connection was lost in between: what IsAttended
 // said in an earlier one was said by another server, or before it restarted.
-func (b *Broker) Era() uint64 { return b.nc.Stats().Reconnects }
+func (b presence) Era() uint64 { return b.nc.Stats().Reconnects }

@@ -16,10 +16,17 @@ import (
 // counted.
 const signalQueue = 64
 
+// signalBus carries signals to those who listen now.
+type signalBus struct {
+	*conn
+	board       board
+	signalDrops atomic.Uint64
+}
+
 // Signal tells everybody who listens to s.Topic now. Nil says that it was sent,
 // not that anybody heard it; an error that it was not, and there is no second
 // try. Signals of one caller keep their order.
-func (b *Broker) Signal(_ context.Context, s Signal) error {
+func (b *signalBus) Signal(_ context.Context, s Signal) error {
 	if !isTopic(s.Topic) {
 		return errors.New("send a signal: a topic is [a-z0-9_.-]+")
 	}
@@ -29,10 +36,14 @@ func (b *Broker) Signal(_ context.Context, s Signal) error {
 	return nil
 }
 
-func (b *Broker) send(s Signal) error {
+func (b *signalBus) send(s Signal) error {
 	switch {
 	case !b.isAlone():
-		return b.sendToServer(s)
+		err := b.nc.Publish(prefixSignal+s.Topic, s.Body)
+		if errors.Is(err, nats.ErrMaxPayload) {
+			return ErrTooLarge
+		}
+		return err //nolint:wrapcheck // its caller does
 	case b.isClosed():
 		return ErrClosed
 	case int64(len(s.Body)) > b.nc.MaxPayload():
@@ -42,17 +53,9 @@ func (b *Broker) send(s Signal) error {
 	return nil
 }
 
-func (b *Broker) sendToServer(s Signal) error {
-	err := b.nc.Publish(prefixSignal+s.Topic, s.Body)
-	if errors.Is(err, nats.ErrMaxPayload) {
-		return ErrTooLarge
-	}
-	return err //nolint:wrapcheck // its caller does
-}
-
 // isAlone reports whether only this process can reach the server. All listeners are then in this
 // process, and its signals do not go through the server.
-func (b *Broker) isAlone() bool { return b.host != nil && b.o.Listen == "" }
+func (b *signalBus) isAlone() bool { return b.o.URL == "" && b.o.Listen == "" }
 
 // board is who in this process listens to which topic, where signals do not go through a server.
 type board struct {
@@ -95,7 +98,7 @@ func (d *board) remove(l *Listener) {
 // Signals combines Listen and Run, and begins when the engine is there, however
 // long that takes. A signal that is sent while it begins may be missed; use Listen
 // where that matters.
-func (b *Broker) Signals(ctx context.Context, topic string, h func(Signal)) error {
+func (b *signalBus) Signals(ctx context.Context, topic string, h func(Signal)) error {
 	l, err := b.Listen(ctx, topic)
 	for errors.Is(err, ErrUnavailable) {
 		b.o.Log.Warn("signal subscription failed, retrying", "topic", topic, "error", err)
@@ -109,7 +112,7 @@ func (b *Broker) Signals(ctx context.Context, topic string, h func(Signal)) erro
 
 // Listener hears a topic's signals since Listen returned.
 type Listener struct {
-	b     *Broker
+	b     *signalBus
 	topic string
 	sub   *nats.Subscription // nil: it stands on the broker's board
 	queue chan Signal
@@ -127,7 +130,7 @@ func (l *Listener) take(s Signal, drops *atomic.Uint64) {
 // Listen begins to collect the topic's signals: those sent after it returns are
 // heard. Up to 64 wait for Run, more are dropped and counted in
 // Stats.SignalDrops. A caller that does not call Run calls Close.
-func (b *Broker) Listen(ctx context.Context, topic string) (*Listener, error) {
+func (b *signalBus) Listen(ctx context.Context, topic string) (*Listener, error) {
 	if !isTopic(topic) {
 		return nil, errors.New("listen to signals: a topic is [a-z0-9_.-]+")
 	}

@@ -70,7 +70,7 @@ func testHold(t *testing.T, open opener) {
 			t.Fatal("nobody waits for the lease")
 		}
 	}
-	if got, by, err := newLease(b, "chan.tg_1", time.Hour).tryAcquire(t.Context()); got || by != "parley" || err != nil {
+	if got, by, err := newLease(b.conn, "chan.tg_1", time.Hour).tryAcquire(t.Context()); got || by != "parley" || err != nil {
 		t.Errorf("the lease was given twice: %v, held by %q, %v", got, by, err)
 	}
 	select {
@@ -121,12 +121,12 @@ func testHoldLost(t *testing.T, open opener) {
 	b := open(t, func(o *Options) { o.renewal = 20 * time.Millisecond })
 	tenures, _, _ := holder(t, b, "a", time.Hour)
 	h := receive(t, tenures)
-	first, _, err := newLease(b, "a", time.Hour).fetch(t.Context())
+	first, _, err := newLease(b.conn, "a", time.Hour).fetch(t.Context())
 	if err != nil || first != h.rev {
 		t.Fatalf("the token is %d, the key's revision %d, %v", h.rev, first, err)
 	}
 	// An operator, or a program that does not keep the rules.
-	thief := newLease(b, "a", time.Hour)
+	thief := newLease(b.conn, "a", time.Hour)
 	for {
 		rev, _, err := thief.fetch(t.Context())
 		if err == nil && rev == first {
@@ -160,7 +160,7 @@ func testHoldLost(t *testing.T, open opener) {
 // after it was renewed: an update of a key-value bucket would make it immortal.
 func testHoldEnds(t *testing.T, open opener) {
 	b := open(t)
-	l := newLease(b, "a", time.Hour)
+	l := newLease(b.conn, "a", time.Hour)
 	if got, _, err := l.tryAcquire(t.Context()); !got || err != nil {
 		t.Fatal(got, err)
 	}
@@ -188,7 +188,7 @@ func testHoldEnds(t *testing.T, open opener) {
 // the lease; nor is a lease that was taken so.
 func testHoldAnswersLost(t *testing.T, open opener) {
 	b := open(t)
-	l := newLease(b, "a", time.Hour)
+	l := newLease(b.conn, "a", time.Hour)
 	for range 2 {
 		if got, _, err := l.tryAcquire(t.Context()); !got || err != nil {
 			t.Fatal(got, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ func (b *Broker) Watch(ctx context.Context) error {
 		case err == nil:
 			failures = 0
 			b.markHealthy()
+			b.updateMark()
 		default:
 			failures++
 			b.markUnhealthy(err)
@@ -78,33 +80,40 @@ func (b *Broker) awaitProbe(ctx context.Context, d time.Duration, mayKick bool) 
 	}
 }
 
+// health is what the last look at the log found.
+type health struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	problem string // why, empty when well; guarded by mu
+}
+
 // Healthy reports whether the last look found the log working, and if not, why.
 // True before the first look.
-func (b *Broker) Healthy() (ok bool, why string) {
-	b.healthMu.Lock()
-	defer b.healthMu.Unlock()
-	return b.problem == "", b.problem
+func (h *health) Healthy() (ok bool, why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.problem == "", h.problem
 }
 
-func (b *Broker) markUnhealthy(err error) {
-	b.healthMu.Lock()
-	was := b.problem
-	b.problem = err.Error()
-	b.healthMu.Unlock()
+func (h *health) markUnhealthy(err error) {
+	h.mu.Lock()
+	was := h.problem
+	h.problem = err.Error()
+	h.mu.Unlock()
 	if was == "" {
-		b.o.Log.Error("message log failed", "error", err)
+		h.log.Error("message log failed", "error", err)
 	}
 }
 
-func (b *Broker) markHealthy() {
-	b.healthMu.Lock()
-	was := b.problem
-	b.problem = ""
-	b.healthMu.Unlock()
+func (h *health) markHealthy() {
+	h.mu.Lock()
+	was := h.problem
+	h.problem = ""
+	h.mu.Unlock()
 	if was != "" {
-		b.o.Log.Info("message log recovered")
+		h.log.Info("message log recovered")
 	}
-	b.updateMark()
 }
 
 // probe stores something, with the log's own engine and on its disk. The few bytes

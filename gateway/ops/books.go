@@ -42,12 +42,3 @@ func (b MeteredStore) noteBooking(ctx context.Context, s costs.Settlement, err e
 		b.Metrics.LedgerWriteFailed()
 	}
 }
-
-// noteReserved notes how many times what a call of a model has cost was set aside for it. A call that is
-// free, or of which nobody knows what it cost, says nothing of that.
-func (m *Metrics) noteReserved(s costs.Settlement) {
-	e := s.Entry
-	if e.Priced && e.State == costs.Settled && e.Amount > 0 && e.Labels.Purpose != costs.Tool {
-		m.reserved.Observe(s.Reservation.Estimate.Upper.Dollars() / e.Amount.Dollars())
-	}
-}

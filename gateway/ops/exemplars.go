@@ -33,11 +33,11 @@ func (h hasher) hashSession(id sessionkeys.SessionID) string {
 const maxExemplar = 64
 
 // observe notes v with the turn that it comes from.
-func (m *Metrics) observe(o prometheus.Observer, v float64, turn string, session sessionkeys.SessionID) {
+func (t *turns) observe(o prometheus.Observer, v float64, turn string, session sessionkeys.SessionID) {
 	e, ok := o.(prometheus.ExemplarObserver)
 	if !ok || turn == "" || len(turn) > maxExemplar {
 		o.Observe(v)
 		return
 	}
-	e.ObserveWithExemplar(v, prometheus.Labels{"turn": turn, "session": m.hash.hashSession(session)})
+	e.ObserveWithExemplar(v, prometheus.Labels{"turn": turn, "session": t.hash.hashSession(session)})
 }

@@ -37,11 +37,11 @@ type limits struct {
 	spawns, spawnsDenied, budgetDenials *prometheus.CounterVec
 	running                             *prometheus.GaugeVec
 	reloadOK, reloadAt                  prometheus.Gauge
-	depth                               *atomic.Int64 // the deepest that has series of its own
+	depth                               atomic.Int64 // the deepest that has series of its own
 }
 
-func newLimits(f factory, depth int) limits {
-	l := limits{depth: &atomic.Int64{}}
+func newLimits(f factory, depth int) *limits {
+	l := &limits{}
 	l.spawns = f.counter("subagent_spawns_total", "Sub-agents started.", "depth")
 	l.spawnsDenied = f.counter("subagent_spawns_denied_total", "Starts refused.", "reason")
 	l.running = f.gauge("subagents_active", "Sub-agents running.", "depth")
@@ -80,32 +80,32 @@ func (l *limits) depthLabel(depth int) string {
 
 // SubagentSpawned counts a sub-agent that was started. A child of the
 // conversation has depth 1.
-func (m *Metrics) SubagentSpawned(depth int) {
-	m.limits.spawns.WithLabelValues(m.limits.depthLabel(depth)).Inc()
+func (l *limits) SubagentSpawned(depth int) {
+	l.spawns.WithLabelValues(l.depthLabel(depth)).Inc()
 }
 
 // SubagentDenied counts a start that was refused, by one of the Denied reasons.
-func (m *Metrics) SubagentDenied(reason string) { m.limits.spawnsDenied.WithLabelValues(reason).Inc() }
+func (l *limits) SubagentDenied(reason string) { l.spawnsDenied.WithLabelValues(reason).Inc() }
 
 // SubagentRunning adds delta to the sub-agents that run now.
-func (m *Metrics) SubagentRunning(depth, delta int) {
-	m.limits.running.WithLabelValues(m.limits.depthLabel(depth)).Add(float64(delta))
+func (l *limits) SubagentRunning(depth, delta int) {
+	l.running.WithLabelValues(l.depthLabel(depth)).Add(float64(delta))
 }
 
 // BudgetDenied counts work that a budget did not allow: scope is global,
 // channel, peer, session or turn, action BudgetRefused (before it began) or
 // BudgetStopped (cut short).
-func (m *Metrics) BudgetDenied(scope, action string) {
-	m.limits.budgetDenials.WithLabelValues(scope, action).Inc()
+func (l *limits) BudgetDenied(scope, action string) {
+	l.budgetDenials.WithLabelValues(scope, action).Inc()
 }
 
 // CountReload notes that the configuration, or a file that it names, was read
 // again at a time. The start is the first success.
-func (m *Metrics) CountReload(ok bool, at time.Time) {
+func (l *limits) CountReload(ok bool, at time.Time) {
 	v := 0.0
 	if ok {
 		v = 1
-		m.limits.reloadAt.Set(float64(at.UnixMilli()) / 1000)
+		l.reloadAt.Set(float64(at.UnixMilli()) / 1000)
 	}
-	m.limits.reloadOK.Set(v)
+	l.reloadOK.Set(v)
 }

@@ -5,13 +5,16 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"parley/agent/pressure"
 	"parley/channels"
+	"parley/gateway/outcomes"
+	"parley/transcript"
 )
 
 var _ channels.Observer = (*Metrics)(nil)
@@ -21,98 +24,151 @@ var _ channels.Observer = (*Metrics)(nil)
 // [Costs]; and what the store and the log know better is read from them, see
 // [Shared]. docs/metrics.md lists every metric.
 type Metrics struct {
+	*traffic
+	*turns
+	*calls
+	*limits
 	registry  *prometheus.Registry
-	channels  map[string]bool
-	tools     map[string]bool
+	channels  channelSet
 	admitting sync.Mutex // held while other models are let in
-	known     atomic.Pointer[knownModels]
-	hash      hasher   // of sessions, in exemplars
-	recent    recorder // for who asks, see Recent
+	recent    *recorder  // for who asks, see Recent
 
-	received, ignored, deduplicated, deadLettered                       *prometheus.CounterVec
-	attached, sent, sendRetries, reconnects, turns                      *prometheus.CounterVec
-	requests, errors, retries, tokens, unpriced, overruns               *prometheus.CounterVec
-	jobRuns, fallbacks, spans                                           *prometheus.CounterVec
-	circuits                                                            *prometheus.GaugeVec
-	toolCalls, overflows, compactions, goals, approvals, access, erased *prometheus.CounterVec
-	lost, ledgerErrors, tokensBefore, tokensAfter                       prometheus.Counter
-	workersEnded, takenOver                                             prometheus.Counter
-	windows, up, lastEvent, inFlight, waiting                           *prometheus.GaugeVec
-	priceTable, compactedBefore, compactedAfter                         prometheus.Gauge
-	compactedAt                                                         prometheus.Gauge
-	sendTook, queueWait, turnTook, firstReply                           *prometheus.HistogramVec
-	turnCost, callTook, firstToken, toolTook                            *prometheus.HistogramVec
-	reserved                                                            prometheus.Observer
-	limits                                                              limits
+	jobRuns, spans, compactions, goals, approvals, access, erased *prometheus.CounterVec
+	lost, ledgerErrors, tokensBefore, tokensAfter                 prometheus.Counter
+	workersEnded, takenOver                                       prometheus.Counter
+	compactedBefore, compactedAfter, compactedAt                  prometheus.Gauge
 }
 
 // NewMetrics makes them, all label sets started at zero.
 func NewMetrics(s LabelSets) *Metrics {
 	s = s.withCaps()
-	m := &Metrics{
-		registry: prometheus.NewRegistry(), hash: newHasher(),
-		channels: map[string]bool{}, tools: map[string]bool{},
+	m := &Metrics{registry: prometheus.NewRegistry(), channels: channelSet{}, recent: &recorder{}}
+	for _, c := range s.Channels {
+		m.channels[c] = true
 	}
-	m.known.Store(&knownModels{models: map[ModelName]bool{}, providers: map[string]*atomic.Bool{}})
 	f := factory{m.registry}
-	counter, gauge, histogram := f.counter, f.gauge, f.histogram
-	m.limits = newLimits(f, s.Depth)
+	m.traffic, m.turns = newTraffic(f, m.channels), newTurns(f, m.channels, m.recent)
+	m.calls, m.limits = newCalls(f, s, m.recent), newLimits(f, s.Depth)
 
-	m.received = counter("messages_received_total", "Messages received, before deduplication.", "channel", "chat")
-	m.ignored = counter("messages_ignored_total", "Received messages not answered.", "channel", "reason")
-	m.deduplicated = counter("messages_deduplicated_total", "Received messages dropped as duplicates.", "channel", "reason")
-	m.deadLettered = counter("messages_dead_lettered_total", "Received messages given up and kept as dead letters.", "channel", "reason")
-	m.lost = counter("messages_lost_total", "Accepted messages that the log does not have any more; anything above 0 means damage.").WithLabelValues()
-	m.workersEnded = counter("workers_ended_total", "Other workers whose process has ended without a word, as this one was the first to notice.").WithLabelValues()
-	m.takenOver = counter("conversations_taken_over_total", "Conversations with work that those left, and that were taken over before their lease ended.").WithLabelValues()
-	m.attached = counter("attachments_total", "Files that came with messages, by what became of them.", "channel", "outcome")
-	m.sent = counter("messages_sent_total", "Messages sent by final outcome; ambiguous: the platform may or may not have delivered it.", "channel", "outcome")
-	m.sendRetries = counter("message_send_retries_total", "Send attempts after the first.", "channel", "reason")
-	m.sendTook = histogram("message_send_duration_seconds", "Time to send one message, retries included.", stepBuckets, "channel")
-	m.up = gauge("channel_up", "1 if connected.", "channel")
-	m.reconnects = counter("channel_reconnects_total", "Connections re-established.", "channel")
-	m.lastEvent = gauge("channel_last_event_timestamp_seconds", "Unix time of the last event.", "channel")
-	m.queueWait = histogram("queue_wait_seconds", "From receipt to start of the turn.", stepBuckets, "channel")
-	m.turns = counter("turns_total", "Turns finished.", "channel", "chat", "outcome")
-	m.inFlight = gauge("turns_in_flight", "Turns being processed.", "channel")
-	m.waiting = gauge("turns_waiting_for_person", "Turns that wait until other turns of the same person have ended.", "channel")
-	m.turnTook = histogram("turn_duration_seconds", "From start of the turn to its end; sending the reply is not included.", secondsBuckets, "channel", "chat")
-	m.firstReply = histogram("turn_first_reply_seconds", "From receipt to the first reply the user can see.", secondsBuckets, "channel", "chat")
-	m.turnCost = histogram("turn_cost_usd", "Cost of a whole turn, sub-agents included; calls without a known price are not, and after a takeover calls of the earlier process only where a budget holds for one turn.", dollarBuckets, "channel", "chat")
-	m.requests = counter("llm_requests_total", "Requests, each attempt counted; cancelled: parley gave it up itself, as after /stop.", "provider", "model", "agent_kind", "outcome")
-	m.errors = counter("llm_errors_total", "Failed requests.", "provider", "model", "error_type")
-	m.fallbacks = counter("llm_fallbacks_total", "Turns that went on with another model, because the model failed or is not called.", "provider", "model", "to_provider", "to_model")
-	m.circuits = gauge("llm_circuit_state", "Whether the model is called: 0 it is, 1 one call tries whether it works again, 2 it is not, after failures in a row.", "provider", "model")
-	m.retries = counter("llm_retries_total", "Requests after the first attempt.", "provider", "model", "reason")
-	m.callTook = histogram("llm_request_duration_seconds", "Until the last byte.", secondsBuckets, "provider", "model")
-	m.firstToken = histogram("llm_time_to_first_token_seconds", "From sending a streamed request to its first content token.", secondsBuckets, "provider", "model")
-	m.tokens = counter("llm_tokens_total", "Billed tokens; kinds are disjoint, their sum is the total.", "provider", "model", "agent_kind", "kind")
-	m.unpriced = counter("llm_unpriced_requests_total", "Requests whose cost is understated or estimated.", "provider", "model", "reason")
-	m.overruns = counter("llm_overrun_usd_total", "Cost above what was reserved before the request: the provider did not keep to max_tokens.", "provider", "model")
-	m.reserved = histogram("llm_reserved_to_spent_ratio", "How many times what a priced call of a model has cost was set aside for it; the goal is a median of at most 1.15.", ratioBuckets).WithLabelValues()
-	m.priceTable = gauge("llm_price_table_timestamp_seconds", "Unix time of the newest price entry.").WithLabelValues()
-	m.windows = gauge("llm_context_window_tokens", "Tokens that a request to the model and its answer may have together, as the agents are configured; the smallest where they differ, 0 where no agent uses it.", "provider", "model")
-	m.compactions = counter("compactions_total", "Conversations made shorter for the model, by how; summary: a model was asked, trim: results of tools were cut.", "kind", "trigger", "outcome")
-	m.tokensBefore = counter("compaction_tokens_before_total", "Estimated tokens of the next request before each successful compaction, summed.").WithLabelValues()
-	m.tokensAfter = counter("compaction_tokens_after_total", "The same after it.").WithLabelValues()
-	m.compactedBefore = gauge("compaction_last_tokens_before", "Tokens before the last summary of this process; 0: there was none.").WithLabelValues()
-	m.compactedAfter = gauge("compaction_last_tokens_after", "Tokens after the last summary of this process.").WithLabelValues()
-	m.compactedAt = gauge("compaction_last_timestamp_seconds", "Unix time of the last summary of this process; 0: there was none.").WithLabelValues()
-	m.jobRuns = counter("cron_runs_total", "Slots of scheduled jobs, by what became of them.", "outcome")
-	m.approvals = counter("approvals_total", "Requests for permission that people decided.", "decision")
-	m.access = counter("access_changes_total", "Codes given to strangers who ask to be let in (asked), and decisions about people that are not in the configuration.", "change")
-	m.erased = counter("sessions_deleted_total", "Sessions whose content was deleted, by why: an operator named them, nobody went on with them for long, or a person was forgotten.", "reason")
-	m.goals = counter("goals_completed_total", "Goals of conversations that were reached, as the agent (phrase) or a person (command) said.", "how")
-	m.toolCalls = counter("tool_calls_total", "Tool calls.", "tool", "agent_kind", "outcome")
-	m.toolTook = histogram("tool_call_duration_seconds", "Duration of tool calls.", secondsBuckets, "tool")
-	m.spans = counter("trace_spans_total", "Spans of traces, by what became of them: exported, or why they were dropped.", "outcome")
-	m.ledgerErrors = counter("ledger_write_errors_total", "Usage records not written at once.").WithLabelValues()
-	m.overflows = counter("label_overflows_total", "Values replaced by other.", "label")
-	info := gauge("build_info", "Always 1.", "version", "revision", "goversion")
+	m.lost = f.counter("messages_lost_total", "Accepted messages that the log does not have any more; anything above 0 means damage.").WithLabelValues()
+	m.workersEnded = f.counter("workers_ended_total", "Other workers whose process has ended without a word, as this one was the first to notice.").WithLabelValues()
+	m.takenOver = f.counter("conversations_taken_over_total", "Conversations with work that those left, and that were taken over before their lease ended.").WithLabelValues()
+	m.compactions = f.counter("compactions_total", "Conversations made shorter for the model, by how; summary: a model was asked, trim: results of tools were cut.", "kind", "trigger", "outcome")
+	m.tokensBefore = f.counter("compaction_tokens_before_total", "Estimated tokens of the next request before each successful compaction, summed.").WithLabelValues()
+	m.tokensAfter = f.counter("compaction_tokens_after_total", "The same after it.").WithLabelValues()
+	m.compactedBefore = f.gauge("compaction_last_tokens_before", "Tokens before the last summary of this process; 0: there was none.").WithLabelValues()
+	m.compactedAfter = f.gauge("compaction_last_tokens_after", "Tokens after the last summary of this process.").WithLabelValues()
+	m.compactedAt = f.gauge("compaction_last_timestamp_seconds", "Unix time of the last summary of this process; 0: there was none.").WithLabelValues()
+	m.jobRuns = f.counter("cron_runs_total", "Slots of scheduled jobs, by what became of them.", "outcome")
+	m.approvals = f.counter("approvals_total", "Requests for permission that people decided.", "decision")
+	m.access = f.counter("access_changes_total", "Codes given to strangers who ask to be let in (asked), and decisions about people that are not in the configuration.", "change")
+	m.erased = f.counter("sessions_deleted_total", "Sessions whose content was deleted, by why: an operator named them, nobody went on with them for long, or a person was forgotten.", "reason")
+	m.goals = f.counter("goals_completed_total", "Goals of conversations that were reached, as the agent (phrase) or a person (command) said.", "how")
+	m.spans = f.counter("trace_spans_total", "Spans of traces, by what became of them: exported, or why they were dropped.", "outcome")
+	m.ledgerErrors = f.counter("ledger_write_errors_total", "Usage records not written at once.").WithLabelValues()
+	info := f.gauge("build_info", "Always 1.", "version", "revision", "goversion")
 	info.WithLabelValues(s.Version, revision(), runtime.Version()).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.startAtZero(s)
+	m.startAtZero()
 	return m
+}
+
+func (m *Metrics) startAtZero() {
+	for _, trigger := range []string{pressure.TriggerAuto, pressure.TriggerOverflow, pressure.TriggerManual} {
+		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "ok")
+		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "error")
+	}
+	for _, outcome := range outcomes.JobSlots() {
+		m.jobRuns.WithLabelValues(outcome)
+	}
+	for _, outcome := range outcomes.Spans() {
+		m.spans.WithLabelValues(outcome)
+	}
+	m.approvals.WithLabelValues("approved")
+	m.approvals.WithLabelValues("denied")
+	for _, change := range []string{"asked", "allowed", "denied", "revoked"} {
+		m.access.WithLabelValues(change)
+	}
+	for _, why := range []string{"operator", "retention", "forget"} {
+		m.erased.WithLabelValues(why)
+	}
+	m.goals.WithLabelValues("phrase")
+	m.goals.WithLabelValues("command")
+	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")
+	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerOverflow, "ok")
+}
+
+// Admit gives the models of s series of their own, as long as there is room for them, and
+// notes their windows; the depth of sub-agents may become greater. What had series keeps
+// them: a counter that goes away and comes back would count twice. So however often an
+// operator changes models, there are at most MaxModels; further ones are counted as Other
+// until the next start.
+func (m *Metrics) Admit(s LabelSets) {
+	m.admitting.Lock()
+	defer m.admitting.Unlock()
+	m.calls.admit(s)
+	m.limits.admitDepth(s.Depth)
+}
+
+// CountLost counts accepted messages that are gone.
+func (m *Metrics) CountLost(n int) {
+	m.lost.Add(float64(n))
+	m.recent.recordLost(n)
+}
+
+// WorkerEnded counts another worker whose process has ended, and the conversations with
+// work that it left.
+func (m *Metrics) WorkerEnded(conversations int) {
+	m.workersEnded.Inc()
+	m.takenOver.Add(float64(conversations))
+}
+
+// LedgerWriteFailed counts a booking that has to be repeated.
+func (m *Metrics) LedgerWriteFailed() {
+	m.ledgerErrors.Inc()
+	m.recent.recordLedgerError()
+}
+
+// CountJobRuns implements schedule.Observer.
+func (m *Metrics) CountJobRuns(outcome string, n int) {
+	m.jobRuns.WithLabelValues(outcome).Add(float64(n))
+}
+
+// CountSpans implements tracing.Observer.
+func (m *Metrics) CountSpans(outcome string, n int) { m.spans.WithLabelValues(outcome).Add(float64(n)) }
+
+// AccessChanged counts a change to who may talk to the bot that is not one of the configuration.
+func (m *Metrics) AccessChanged(change string) { m.access.WithLabelValues(change).Inc() }
+
+// SessionErased counts a session whose content was deleted.
+func (m *Metrics) SessionErased(why string) { m.erased.WithLabelValues(why).Inc() }
+
+// ApprovalDecided counts a request for permission that a person decided.
+func (m *Metrics) ApprovalDecided(decision string) { m.approvals.WithLabelValues(decision).Inc() }
+
+// GoalCompleted counts a goal that was reached.
+func (m *Metrics) GoalCompleted(how string) { m.goals.WithLabelValues(how).Inc() }
+
+// Compacted counts an overlay of a history.
+func (m *Metrics) Compacted(o transcript.Overlay, at time.Time) {
+	kind, outcome := string(transcript.Summarised), "ok"
+	switch o.Kind {
+	case transcript.Trimmed:
+		kind = string(transcript.Trimmed)
+	case transcript.NoSummary:
+		outcome = "error"
+	case transcript.Summarised:
+		m.compactedBefore.Set(float64(o.Before))
+		m.compactedAfter.Set(float64(o.After))
+		m.compactedAt.Set(float64(at.UnixMilli()) / 1000)
+	default:
+		return
+	}
+	m.compactions.WithLabelValues(kind, o.Trigger, outcome).Inc()
+	if outcome == "ok" {
+		m.tokensBefore.Add(float64(o.Before))
+		m.tokensAfter.Add(float64(o.After))
+	}
 }
 
 // Handler serves the metrics, money included once Costs was registered.

@@ -1,17 +1,9 @@
 package ops
 
 import (
-	"maps"
 	"slices"
-	"sync/atomic"
-
-	"parley/agent/pressure"
-	"parley/transcript"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/costs"
-	"parley/gateway/outcomes"
 	"parley/llm"
 )
 
@@ -60,8 +52,7 @@ var (
 		llm.RateLimited, llm.Overloaded, llm.Auth, llm.ContextLength, llm.InvalidRequest,
 		llm.ContentFilter, llm.Timeout, llm.Network, llm.Server, llm.Other,
 	}
-	deadReasons = []string{"unreadable", "address", "encoding", "too_large", "attempts", "key"}
-	tokenKinds  = []string{"input", "cache_read", "cache_write", "output", "reasoning"}
+	tokenKinds = []string{"input", "cache_read", "cache_write", "output", "reasoning"}
 )
 
 func (s LabelSets) withCaps() LabelSets {
@@ -79,137 +70,20 @@ func (s LabelSets) purposes(n ModelName) []costs.Purpose {
 	return purposes
 }
 
-func (m *Metrics) startAtZero(s LabelSets) {
-	for _, c := range s.Channels {
-		m.channels[c] = true
-		m.up.WithLabelValues(c)
-		m.reconnects.WithLabelValues(c)
-		m.lastEvent.WithLabelValues(c)
-		m.inFlight.WithLabelValues(c)
-		m.waiting.WithLabelValues(c)
-		m.queueWait.WithLabelValues(c)
-		m.sendTook.WithLabelValues(c)
-		for _, k := range chatKinds {
-			m.received.WithLabelValues(c, k)
-			m.turnTook.WithLabelValues(c, k)
-			m.firstReply.WithLabelValues(c, k)
-			m.turnCost.WithLabelValues(c, k)
-			for _, o := range []string{"ok", "error", "cancelled", "timeout", "budget"} {
-				m.turns.WithLabelValues(c, k, o)
-			}
-		}
-		for vec, values := range map[*prometheus.CounterVec][]string{
-			m.ignored:      {outcomes.NotMentioned, outcomes.NotAllowed, outcomes.Unsupported, outcomes.TooLarge, outcomes.Limited, outcomes.Closed, outcomes.NoRoom},
-			m.deduplicated: {"message_id", "edit", "echo"},
-			m.deadLettered: deadReasons,
-			m.attached:     outcomes.Files(),
-			m.sent:         {"ok", "rejected", "ambiguous", "dropped"},
-			m.sendRetries:  {"rate_limited", "network", "server"},
-		} {
-			for _, v := range values {
-				vec.WithLabelValues(c, v)
-			}
-		}
+// channelSet are the channels that have series of their own.
+type channelSet map[string]bool
+
+// label is Other for one that has none.
+func (s channelSet) label(name string) string {
+	if s[name] {
+		return name
 	}
-	for _, trigger := range []string{pressure.TriggerAuto, pressure.TriggerOverflow, pressure.TriggerManual} {
-		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "ok")
-		m.compactions.WithLabelValues(string(transcript.Summarised), trigger, "error")
-	}
-	for _, outcome := range outcomes.JobSlots() {
-		m.jobRuns.WithLabelValues(outcome)
-	}
-	for _, outcome := range outcomes.Spans() {
-		m.spans.WithLabelValues(outcome)
-	}
-	m.approvals.WithLabelValues("approved")
-	m.approvals.WithLabelValues("denied")
-	for _, change := range []string{"asked", "allowed", "denied", "revoked"} {
-		m.access.WithLabelValues(change)
-	}
-	for _, why := range []string{"operator", "retention", "forget"} {
-		m.erased.WithLabelValues(why)
-	}
-	m.goals.WithLabelValues("phrase")
-	m.goals.WithLabelValues("command")
-	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerAuto, "ok")
-	m.compactions.WithLabelValues(string(transcript.Trimmed), pressure.TriggerOverflow, "ok")
-	m.fallbacks.WithLabelValues(Other, Other, Other, Other)
-	m.Admit(s)
-	for _, t := range append([]string{Other}, s.Tools...) {
-		m.tools[t] = true
-		m.toolTook.WithLabelValues(t)
-		for _, k := range []string{"root", "subagent"} {
-			for _, o := range []string{"ok", "error", "timeout", "denied", "cancelled"} {
-				m.toolCalls.WithLabelValues(t, k, o)
-			}
-		}
-	}
-	for _, r := range deadReasons { // of what names no channel
-		m.deadLettered.WithLabelValues(Other, r)
-	}
-	for _, l := range []string{"model", "tool"} {
-		m.overflows.WithLabelValues(l)
-	}
+	return Other
 }
 
-// knownModels are the models that have series of their own, and their providers. A value is
-// never changed.
-type knownModels struct {
-	models    map[ModelName]bool
-	providers map[string]*atomic.Bool // answered when they were last called
-}
-
-// Admit gives the models of s series of their own, as long as there is room for them, and
-// notes their windows; the depth of sub-agents may become greater. What had series keeps
-// them: a counter that goes away and comes back would count twice. So however often an
-// operator changes models, there are at most MaxModels; further ones are counted as Other
-// until the next start.
-func (m *Metrics) Admit(s LabelSets) {
-	m.admitting.Lock()
-	defer m.admitting.Unlock()
-	old := m.known.Load()
-	k := &knownModels{models: maps.Clone(old.models), providers: maps.Clone(old.providers)}
-	for _, n := range append([]ModelName{{Other, Other}}, s.Models...) {
-		if !k.models[n] && len(k.models) <= MaxModels {
-			k.models[n] = true
-			m.startModel(s, n)
-		}
+func chatLabel(dm bool) string {
+	if dm {
+		return "dm"
 	}
-	for n := range k.models {
-		m.windows.WithLabelValues(n.Provider, n.Model).Set(float64(s.Windows[n]))
-		if k.providers[n.Provider] == nil && n.Provider != Other {
-			k.providers[n.Provider] = &atomic.Bool{}
-			k.providers[n.Provider].Store(true)
-		}
-	}
-	for _, f := range s.Fallbacks {
-		if from, to := f[0], f[1]; k.models[from] && k.models[to] {
-			m.fallbacks.WithLabelValues(from.Provider, from.Model, to.Provider, to.Model)
-		}
-	}
-	m.limits.admitDepth(s.Depth)
-	m.known.Store(k)
-}
-
-// startModel starts the series of a model at zero.
-func (m *Metrics) startModel(s LabelSets, n ModelName) {
-	m.callTook.WithLabelValues(n.Provider, n.Model)
-	m.firstToken.WithLabelValues(n.Provider, n.Model)
-	m.overruns.WithLabelValues(n.Provider, n.Model)
-	m.circuits.WithLabelValues(n.Provider, n.Model)
-	for _, e := range errorTypes {
-		m.errors.WithLabelValues(n.Provider, n.Model, string(e))
-		m.retries.WithLabelValues(n.Provider, n.Model, string(e))
-	}
-	for _, r := range []string{"no_price", "no_usage"} {
-		m.unpriced.WithLabelValues(n.Provider, n.Model, r)
-	}
-	for _, p := range s.purposes(n) {
-		for _, o := range []string{"ok", "error", "cancelled"} {
-			m.requests.WithLabelValues(n.Provider, n.Model, string(p), o)
-		}
-		for _, k := range tokenKinds {
-			m.tokens.WithLabelValues(n.Provider, n.Model, string(p), k)
-		}
-	}
+	return "group"
 }

@@ -200,7 +200,7 @@ func (s *Shared) collectActivity(ctx context.Context, now time.Time) (ms []prome
 		}
 	}
 	for _, a := range as {
-		n[[2]string{s.m.channelLabel(a.Channel), chatLabel(a.Kind == sessionkeys.DM)}] += a.Sessions
+		n[[2]string{s.m.channels.label(a.Channel), chatLabel(a.Kind == sessionkeys.DM)}] += a.Sessions
 	}
 	for l, v := range n {
 		ms = append(ms, constGauge(s.descs.active, float64(v), l[0], l[1]))

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"parley/channels"
 	"parley/gateway/admin"
+	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/page"
 	"parley/gateway/settings"
@@ -31,26 +33,27 @@ func (g *Gateway) AdminSocket() string {
 // openAdmin binds the operator's socket.
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	return admin.New(ctx, admin.Options{
-		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, Inquiries: g.inquiries, People: g.people, Accounts: g.accountAccess,
+		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, Inquiries: g.inquiries, People: g.people, Accounts: func() map[string]admin.Account { return g.present().accountAccess() },
 		Record: g.recordingSource(opened.store, opened.log).Write,
 		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
-			return g.restore(ctx, opened.store, r, token)
+			return restoreSession(ctx, opened.store, r, token, g.o.Now)
 		},
-		Backup:  g.backup(opened),
+		Backup:  backupOf(g.setup, opened),
 		Erasure: g.erasure, Retention: g.keepSessions,
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
-		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: g.totalBudgets, Raised: g.raised, Counts: g.raiseCounts, Limits: g.presentLimits, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
-		Why:     g.fateSource(opened).Find,
+		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: func() []admin.Budget { return g.present().totalBudgets() }, Raised: g.raised, Counts: g.raiseCounts, Limits: func() budgets.Limits { return g.present().limits }, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		Why:     fateSource(opened, g.passed, g.o.Now).Find,
 		Refused: g.passed.Refused, PageCode: g.pageCode(),
-		StoreSize: opened.size, PricesOf: g.pricesOf, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
-		Sandbox: g.sandboxStatus, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, BeginLogin: g.beginLogin, FinishLogin: g.finishLogin, Logout: g.logout, Jobs: g.listJobs, RunJob: g.runJob, Context: g.measureSession,
+		StoreSize: opened.size, PricesOf: func() time.Time { return newestPrice(g.present().cfg, g.prices.View()) }, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
+		Sandbox: func() *admin.Sandbox { return sandboxStatus(opened.sandbox, g.present().cfg) }, Servers: g.serversStatus, Consent: g.consent, TakeBackConsent: g.takeBackConsent, BeginLogin: g.beginLogin, FinishLogin: g.finishLogin, Logout: g.logout, Jobs: g.listJobs, RunJob: g.runJob, Context: func(ctx context.Context, s sessions.Session) (*admin.Context, error) {
+			return g.present().measureSession(ctx, s)
+		},
 	})
 }
 
 // measureSession returns how full the window of a session's model is.
-func (g *Gateway) measureSession(ctx context.Context, s sessions.Session) (*admin.Context, error) {
-	e := g.present()
+func (e *edition) measureSession(ctx context.Context, s sessions.Session) (*admin.Context, error) {
 	if _, ok := e.agents[s.Key.Agent()]; !ok {
 		return nil, nil //nolint:nilnil // no agent answers there, which is no error
 	}
@@ -62,8 +65,7 @@ func (g *Gateway) measureSession(ctx context.Context, s sessions.Session) (*admi
 }
 
 // totalBudgets returns the budgets that hold for everybody.
-func (g *Gateway) totalBudgets() []admin.Budget {
-	e := g.present()
+func (e *edition) totalBudgets() []admin.Budget {
 	total := []admin.Budget{
 		{Name: "budgets.global_per_day", Scope: e.limits.DayScope()},
 		{Name: "budgets.global_per_month", Scope: e.limits.MonthScope()},
@@ -110,9 +112,9 @@ func (g *Gateway) NewPageCode(by string) admin.PageCode {
 }
 
 // accountAccess returns who may talk to each bot account, as configured.
-func (g *Gateway) accountAccess() map[string]admin.Account {
+func (e *edition) accountAccess() map[string]admin.Account {
 	all := map[string]admin.Account{}
-	for _, a := range g.present().cfg.Accounts() {
+	for _, a := range e.cfg.Accounts() {
 		all[a.Name] = admin.Account{Access: a.Access, CheckPerson: a.Person}
 	}
 	return all

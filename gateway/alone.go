@@ -23,11 +23,11 @@ const (
 // runAsLeader runs f in one at a time of all processes that share the message log, and
 // again each time it is this one's turn, until ctx ends or f returns by itself.
 // No other process shares an embedded log.
-func (g *Gateway) runAsLeader(ctx context.Context, b *broker.Broker, lease string, f func(ctx context.Context) error) error {
-	if g.cfg.Broker.URL == "" {
+func (s *setup) runAsLeader(ctx context.Context, b *broker.Broker, lease string, f func(ctx context.Context) error) error {
+	if s.cfg.Broker.URL == "" {
 		return f(ctx)
 	}
-	if err := b.Hold(ctx, lease, g.cfg.Broker.Lease, func(ctx context.Context, _ uint64) error { return f(ctx) }); err != nil {
+	if err := b.Hold(ctx, lease, s.cfg.Broker.Lease, func(ctx context.Context, _ uint64) error { return f(ctx) }); err != nil {
 		return fmt.Errorf("only one process at a time: %w", err)
 	}
 	return nil
@@ -39,8 +39,8 @@ var errSharedLog = errors.New("another process uses this message log with a data
 // claimLog makes sure that a process with SQLite is the only one of its kind on
 // the message log that it shares: no other could see its conversations. The log
 // of a process that was killed is free when its lease has ended.
-func (g *Gateway) claimLog(ctx context.Context, b *broker.Broker) (release func(), err error) {
-	if g.cfg.Broker.URL == "" || g.cfg.Store.Redis.Used() {
+func (op opener) claimLog(ctx context.Context, b *broker.Broker) (release func(), err error) {
+	if op.cfg.Broker.URL == "" || op.cfg.Store.Redis.Used() {
 		return func() {}, nil
 	}
 	held, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -49,13 +49,13 @@ func (g *Gateway) claimLog(ctx context.Context, b *broker.Broker) (release func(
 	mine, ended := make(chan struct{}), make(chan error, 1)
 	var once sync.Once
 	holding.Go(func() {
-		ended <- b.Hold(held, leaseSQLite, g.cfg.Broker.Lease, func(ctx context.Context, _ uint64) error {
+		ended <- b.Hold(held, leaseSQLite, op.cfg.Broker.Lease, func(ctx context.Context, _ uint64) error {
 			once.Do(func() { close(mine) })
 			<-ctx.Done()
 			return ctx.Err()
 		})
 	})
-	late := time.NewTimer(2 * g.cfg.Broker.Lease)
+	late := time.NewTimer(2 * op.cfg.Broker.Lease)
 	defer late.Stop()
 	select {
 	case <-mine:

@@ -11,26 +11,26 @@ import (
 	"parley/sessions/sqlite"
 )
 
-// backup returns what writes the state of this gateway into one file: its database and its
+// backupOf returns what writes the state of this gateway into one file: its database and its
 // message log must both be its own, since no other process changes them then.
-func (g *Gateway) backup(opened resources) func(ctx context.Context, w io.Writer, workspaces bool) error {
+func backupOf(s *setup, opened resources) func(ctx context.Context, w io.Writer, workspaces bool) error {
 	var alone sync.Mutex
 	return func(ctx context.Context, w io.Writer, workspaces bool) error {
 		store, local := opened.store.(*sqlite.Store)
 		switch {
-		case !local && g.cfg.Broker.URL != "":
+		case !local && s.cfg.Broker.URL != "":
 			return refusedBackup("conversations in Redis and messages in NATS")
 		case !local:
 			return refusedBackup("conversations in Redis")
-		case g.cfg.Broker.URL != "":
+		case s.cfg.Broker.URL != "":
 			return refusedBackup("messages in NATS")
 		case !alone.TryLock():
 			return &admin.Error{Kind: admin.Refused, Message: "another backup of this gateway is being written: wait until it has ended"}
 		}
 		defer alone.Unlock()
-		s := backup.Source{StateDir: g.cfg.StateDir, Version: g.o.Version, Store: store, Log: opened.log, Now: g.o.Now}
-		if err := s.Write(ctx, w, workspaces); err != nil {
-			return fmt.Errorf("back up %s: %w", g.cfg.StateDir, err)
+		source := backup.Source{StateDir: s.cfg.StateDir, Version: s.o.Version, Store: store, Log: opened.log, Now: s.o.Now}
+		if err := source.Write(ctx, w, workspaces); err != nil {
+			return fmt.Errorf("back up %s: %w", s.cfg.StateDir, err)
 		}
 		return nil
 	}

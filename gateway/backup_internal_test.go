@@ -24,12 +24,12 @@ func TestAGatewayOnServersIsNotBackedUp(t *testing.T) {
 		"keeps conversations in Redis and messages in NATS,": {"nats://localhost", false},
 		"keeps messages in NATS,":                            {"nats://localhost", true},
 	} {
-		g, opened := &Gateway{}, resources{store: memtest.New(memtest.Every)}
-		g.cfg.Broker.URL = c.url
+		s, opened := &setup{}, resources{store: memtest.New(memtest.Every)}
+		s.cfg.Broker.URL = c.url
 		if c.local {
 			opened.store = openFile(t, t.TempDir())
 		}
-		err := g.backup(opened)(t.Context(), io.Discard, false)
+		err := backupOf(s, opened)(t.Context(), io.Discard, false)
 		e, ok := errors.AsType[*admin.Error](err)
 		if !ok || e.Kind != admin.Refused || !strings.Contains(e.Message, want) || !strings.Contains(e.Message, "Back up NATS and Redis") {
 			t.Errorf("%s: %v", want, err)
@@ -39,11 +39,11 @@ func TestAGatewayOnServersIsNotBackedUp(t *testing.T) {
 
 func TestAGatewayDoesNotStartOnHalfARestore(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{cfg: settings.Config{StateDir: t.TempDir()}}
-	if err := os.Mkdir(filepath.Join(g.cfg.StateDir, "restore.partial"), 0o700); err != nil {
+	s := &setup{cfg: settings.Config{StateDir: t.TempDir()}}
+	if err := os.Mkdir(filepath.Join(s.cfg.StateDir, "restore.partial"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.open(t.Context()); err == nil || !strings.Contains(err.Error(), "was interrupted: empty the folder and restore again") {
+	if _, err := (opener{s}).open(t.Context()); err == nil || !strings.Contains(err.Error(), "was interrupted: empty the folder and restore again") {
 		t.Errorf("opened with %v", err)
 	}
 }

@@ -108,7 +108,7 @@ func (e *edition) withPrices(v *prices.View) *edition {
 func (g *Gateway) equip(e *edition) error {
 	store, b, book := g.opened.store, g.opened.log, g.people
 	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Raised: g.raised, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: g.works, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: g.fateSource(g.opened),
+		Store: store, Limits: e.limits, Raised: g.raised, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(g.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: fateSource(g.opened, g.passed, g.o.Now),
 	}
 	var err error
 	if e.errands, err = g.newErrandDesk(e); err != nil {

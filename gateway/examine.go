@@ -38,7 +38,7 @@ type Examination struct {
 func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Finding, error) {
 	o := doctor.Options{
 		StateDir: g.cfg.StateDir, UID: os.Geteuid(), Space: disks.SpaceAt, Now: g.o.Now,
-		Warnings: e.Warnings, Running: e.Running, Channels: g.chans, PricesOf: g.pricesOf(), Exposures: g.exposures(),
+		Warnings: e.Warnings, Running: e.Running, Channels: g.chans, PricesOf: newestPrice(g.present().cfg, g.prices.View()), Exposures: exposures(g.cfg),
 	}
 	if g.cfg.Broker.URL != "" {
 		o.Log = func(ctx context.Context) (broker.Inspection, error) { return broker.Inspect(ctx, g.brokerOptions()) }
@@ -49,7 +49,7 @@ func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Findin
 		}
 	}
 	if len(g.cfg.ProgramTools()) > 0 && g.cfg.HasRole(settings.RoleWorker) {
-		o.Sandbox = g.trySandbox
+		o.Sandbox = func(ctx context.Context) (doctor.Sandbox, error) { return trySandbox(ctx, g.cfg) }
 	}
 	tracer, err := g.newTracer("")
 	if err != nil {
@@ -58,7 +58,7 @@ func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Findin
 	if tracer != nil {
 		o.Traces = &doctor.Traces{Endpoint: tracer.Endpoint(), Examine: tracer.Examine}
 	}
-	if o.Models, err = g.modelsToExamine(e.NoModels); err != nil {
+	if o.Models, err = g.present().modelsToExamine(e.NoModels); err != nil {
 		return nil, err
 	}
 	rooms := examinationRooms{g: g}
@@ -68,17 +68,17 @@ func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Findin
 }
 
 // trySandbox builds the walls, looks at them and takes them down.
-func (g *Gateway) trySandbox(ctx context.Context) (doctor.Sandbox, error) {
-	c := g.cfg.Sandbox
+func trySandbox(ctx context.Context, cfg settings.Config) (doctor.Sandbox, error) {
+	c := cfg.Sandbox
 	c.Getenv = os.LookupEnv
 	s, err := sandbox.Open(ctx, c)
 	if err != nil {
 		return doctor.Sandbox{}, fmt.Errorf("open the sandbox: %w", err)
 	}
 	runs, why := s.Limits()
-	found := doctor.Sandbox{LimitsOfRuns: runs, LimitsReason: why, Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(), Missing: toolsWithoutProgram(g.cfg)}
+	found := doctor.Sandbox{LimitsOfRuns: runs, LimitsReason: why, Level: string(s.Level()), Backend: s.Backend(), Usable: s.Usable(), Reasons: s.Reasons(), Missing: toolsWithoutProgram(cfg)}
 	if !s.Confines() {
-		found.Unconfined = admin.ReachingTools(chosenHosts(g.cfg))
+		found.Unconfined = admin.ReachingTools(chosenHosts(cfg))
 	}
 	if err := s.Close(); err != nil {
 		return found, fmt.Errorf("close the sandbox: %w", err)
@@ -87,21 +87,20 @@ func (g *Gateway) trySandbox(ctx context.Context) (doctor.Sandbox, error) {
 }
 
 // modelsToExamine returns the models that the configuration names, each once.
-func (g *Gateway) modelsToExamine(unasked bool) (all []doctor.Model, err error) {
-	c, view := g.present().cfg, g.prices.View()
+func (e *edition) modelsToExamine(unasked bool) (all []doctor.Model, err error) {
+	c, limits := e.cfg, e.limits
 	names := []string{c.Titles.Model, c.Context.Model, c.Transcription.Model}
 	for _, a := range c.Agents {
 		names = slices.Concat(names, []string{a.Model}, a.Fallbacks, a.Choices)
 	}
 	slices.Sort(names)
-	limits := g.present().limits
 	for _, name := range slices.Compact(names) {
 		provider, model, err := settings.SplitModel(name)
 		if err != nil { // titles.model and its like may be none
 			continue
 		}
 		m := doctor.Model{Name: name}
-		p, ok := view.Price(provider, model)
+		p, ok := e.prices.Price(provider, model)
 		if name == c.Transcription.Model {
 			ok = ok && p.BillsAudio()
 		}
@@ -110,7 +109,7 @@ func (g *Gateway) modelsToExamine(unasked bool) (all []doctor.Model, err error) 
 		}
 		m.Refused = !ok && limits.HasAny()
 		if !unasked {
-			dialled, err := g.present().dialer().dial(provider, model, llm.Lookup(model))
+			dialled, err := e.dialer().dial(provider, model, llm.Lookup(model))
 			if err != nil {
 				return nil, fmt.Errorf("model %s: %w", name, err)
 			}
@@ -122,17 +121,17 @@ func (g *Gateway) modelsToExamine(unasked bool) (all []doctor.Model, err error) 
 }
 
 // exposures returns what listens, or is used, that may have no password.
-func (g *Gateway) exposures() (all []doctor.Exposure) {
-	if l := g.cfg.Ops.Listen; l != listeners.Off {
+func exposures(c settings.Config) (all []doctor.Exposure) {
+	if l := c.Ops.Listen; l != listeners.Off {
 		all = append(all, doctor.Exposure{Kind: doctor.Metrics, Host: hostOf(l)})
 	}
-	b := g.cfg.Broker
+	b := c.Broker
 	for address := range strings.SplitSeq(b.URL, ",") {
 		if u, err := url.Parse(strings.TrimSpace(address)); err == nil && u.Host != "" {
 			all = append(all, doctor.Exposure{Kind: doctor.NATS, Host: u.Hostname(), Guarded: b.TokenFile != "" || b.CredentialsFile != "" || u.User != nil})
 		}
 	}
-	r := g.cfg.Store.Redis
+	r := c.Store.Redis
 	if u, err := url.Parse(r.URL.Reveal()); err == nil && u.Host != "" {
 		_, password := u.User.Password()
 		all = append(all, doctor.Exposure{Kind: doctor.Redis, Host: u.Hostname(), Guarded: r.PasswordFile != "" || password})

@@ -41,7 +41,7 @@ func (r *examinationRooms) servers(ctx context.Context, unlooked bool) (all []do
 
 // open opens the sandbox, and makes the folder in which those of the programs are.
 func (r *examinationRooms) open(ctx context.Context) (err error) {
-	if r.box, err = r.g.openSandbox(ctx); err != nil {
+	if r.box, err = (opener{r.g.setup}).openSandbox(ctx); err != nil {
 		return err
 	}
 	if r.folder, err = os.MkdirTemp("", "parley-doctor-"); err != nil {

@@ -101,10 +101,19 @@ type Options struct {
 	NewWorkspace func(folder string)
 }
 
+// setup is what a gateway was made with. It never changes, and all parts have it.
+type setup struct {
+	cfg     settings.Config // what may change of it while the gateway runs is in the edition
+	o       Options
+	metrics *ops.Metrics
+	// redactor stands at every exit: the log, chats, what operators read, what tools
+	// return.
+	redactor *redaction.Redactor
+}
+
 // Gateway is one process's part of parley. Make one with New, run it once.
 type Gateway struct {
-	cfg           settings.Config // it was started with; what may change is in the edition
-	o             Options
+	*setup
 	current       atomic.Pointer[edition]
 	reloading     sync.Mutex // held while another edition is put in its place
 	reloads       reloads
@@ -112,7 +121,6 @@ type Gateway struct {
 	money         *ops.Costs // as opened
 	prices        *prices.Table
 	circuits      *llm.Circuits
-	metrics       *ops.Metrics
 	traces        *tracing.Tracer // as opened; nil: there are none
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
@@ -135,9 +143,6 @@ type Gateway struct {
 	texts         *documents.Reader // of files that people send
 	sentFiles     attachments.Quota // what people sent today
 	exports       atomic.Bool       // this process is the one that exports the cost
-	// redactor stands at every exit: the log, chats, what operators read, what tools
-	// return.
-	redactor *redaction.Redactor
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
@@ -153,7 +158,7 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g := &Gateway{cfg: cfg, o: o, started: make(chan struct{}), ended: make(chan struct{}), redactor: redaction.New(secretsOf(cfg)...)}
+	g := &Gateway{setup: &setup{cfg: cfg, o: o, redactor: redaction.New(secretsOf(cfg)...)}, started: make(chan struct{}), ended: make(chan struct{})}
 	g.o.Logger = g.redactor.Logger(o.Logger)
 	g.workspaces, g.texts = newWorkspaces(cfg, g.o), documents.NewReader(g.o.PDFExtractor, g.o.Logger)
 	if err := g.wire(); err != nil {
@@ -195,7 +200,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	defer close(g.ended)
 	log := g.o.Logger
 	defer func() { err = g.redactor.CleanError(err); g.logEnd(err) }()
-	opened, err := g.openWithRoom(ctx)
+	opened, err := opener{g.setup}.openWithRoom(ctx, g.workspaces.dir)
 	defer func() { err = errors.Join(err, opened.close(ctx)) }()
 	if err != nil {
 		return err
@@ -206,7 +211,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("compare the store with the message log: %w", err)
 	}
-	vital := g.healthChecks(kept)
+	vital := newHealthChecks(g.setup, kept, g.workspaces.dir)
 	checks := append(vital.readinessChecks(), deadLetterCheck(b))
 	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log, checks...)
 	if err != nil {
@@ -232,7 +237,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if g.servers, err = g.openServers(ctx, opened); err != nil {
 		return err
 	}
-	g.passed = g.newBook(opened)
+	g.passed = &fates.Book{Store: store, Process: g.name(), Log: log, Now: g.o.Now}
 	g.erasure = g.newEraser(opened)
 	if err := g.equip(g.present()); err != nil {
 		return err
@@ -244,16 +249,16 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	out := delivery.New(delivery.Options{
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
-		Redactor: g.redactor, Delivered: g.answerObserver(ctx, store), Attempted: g.traceDeliveries(),
+		Redactor: g.redactor, Delivered: answerObserver(ctx, g.o, g.workspaces, store), Attempted: g.traceDeliveries(),
 	})
 	in := &intake.Intake{
 		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
 		Log: g.tracedLog("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
-		Refused: g.tellRefused(b),
+		Refused: tellRefused(g.o, b),
 	}
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Identity: g.identity(), Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Signs: g.signs(opened), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
+		Config: g.cfg.Worker, Identity: sessions.Worker{Name: g.name(), Nonce: rand.Text()}, Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Signs: opened.signs(g.cfg), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
 		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
 		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,
@@ -295,9 +300,10 @@ func (g *Gateway) logEnd(err error) {
 	g.o.Logger.Info("gateway ended", about...)
 }
 
-func (g *Gateway) identity() sessions.Worker {
+// name returns what this process is called.
+func (s *setup) name() string {
 	host, _ := os.Hostname()
-	return sessions.Worker{Name: cmp.Or(g.cfg.Name, host, "parley"), Nonce: rand.Text()}
+	return cmp.Or(s.cfg.Name, host, "parley")
 }
 
 // commandDesk answers commands by the edition in force.

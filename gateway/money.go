@@ -123,10 +123,9 @@ func UnpricedModels(c settings.Config, v *prices.View) (us []Unpriced) {
 	return us
 }
 
-// pricesOf returns the day of the newest price, if a configured model has one of the list. Prices
+// newestPrice returns the day of the newest price, if a configured model has one of the list. Prices
 // that parley invented for its demonstration do not grow old.
-func (g *Gateway) pricesOf() time.Time {
-	v, c := g.prices.View(), g.present().cfg
+func newestPrice(c settings.Config, v *prices.View) time.Time {
 	models := []string{c.Titles.Model, c.Context.Model}
 	for _, a := range c.Agents {
 		models = slices.Concat(models, []string{a.Model}, a.Fallbacks, a.Choices)

@@ -14,6 +14,7 @@ import (
 	"parley/disks"
 	"parley/gateway/backup"
 	"parley/gateway/presence"
+	"parley/gateway/settings"
 	"parley/pause"
 	"parley/sessions"
 	"parley/sessions/redis"
@@ -32,14 +33,17 @@ type resources struct {
 	sandbox *sandbox.Sandbox // nil: no turn of this process runs programs
 }
 
+// opener opens them.
+type opener struct{ *setup }
+
 // roomEvery is how often a gateway that was started on a full disk looks again.
 const roomEvery = 2 * time.Second
 
 // signs are by what processes that share log and store see that another is there; none
 // where this one is alone with one of them.
-func (g *Gateway) signs(o resources) []presence.Sign {
+func (o resources) signs(c settings.Config) []presence.Sign {
 	store, shared := o.store.(presence.Sign)
-	if !shared || g.cfg.Broker.URL == "" {
+	if !shared || c.Broker.URL == "" {
 		return nil
 	}
 	return []presence.Sign{o.log, store}
@@ -47,10 +51,10 @@ func (g *Gateway) signs(o resources) []presence.Sign {
 
 // openWithRoom calls open, which waits as long as a disk is full: who started the
 // gateway may have no more tries, and no operator sees it.
-func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
+func (op opener) openWithRoom(ctx context.Context, workspaces string) (o resources, err error) {
 	for told := false; ; told = true {
-		if err = os.MkdirAll(g.workspaces.dir, 0o700); err == nil {
-			o, err = g.open(ctx)
+		if err = os.MkdirAll(workspaces, 0o700); err == nil {
+			o, err = op.open(ctx)
 		} else {
 			o, err = resources{}, fmt.Errorf("make the state folder: %w", err)
 		}
@@ -58,7 +62,7 @@ func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 			return o, err
 		}
 		if !told {
-			g.o.Logger.Error("start delayed: disk full", "state_dir", g.cfg.StateDir, "error", err)
+			op.o.Logger.Error("start delayed: disk full", "state_dir", op.cfg.StateDir, "error", err)
 		}
 		if e := o.close(ctx); e != nil {
 			return resources{}, errors.Join(err, e)
@@ -71,38 +75,38 @@ func (g *Gateway) openWithRoom(ctx context.Context) (o resources, err error) {
 
 // open opens the store and the message log. What it returns is to be closed also
 // beside an error.
-func (g *Gateway) open(ctx context.Context) (o resources, err error) {
-	if err := backup.CheckComplete(g.cfg.StateDir); err != nil {
+func (op opener) open(ctx context.Context) (o resources, err error) {
+	if err := backup.CheckComplete(op.cfg.StateDir); err != nil {
 		return o, err //nolint:wrapcheck // it says what to do
 	}
 	var opening errgroup.Group
-	shared := g.cfg.Store.Redis.Used()
+	shared := op.cfg.Store.Redis.Used()
 	if !shared {
-		opening.Go(func() error { return g.openSQLite(ctx, &o) })
+		opening.Go(func() error { return op.openSQLite(ctx, &o) })
 	}
 	opening.Go(func() (err error) {
-		o.log, err = broker.Open(ctx, g.brokerOptions())
+		o.log, err = broker.Open(ctx, op.brokerOptions())
 		if err != nil {
 			return fmt.Errorf("open the message log: %w", err)
 		}
 		return nil
 	})
 	opening.Go(func() (err error) {
-		o.sandbox, err = g.openSandbox(ctx)
+		o.sandbox, err = op.openSandbox(ctx)
 		return err
 	})
 	if err := opening.Wait(); err != nil {
 		return o, err
 	}
 	if shared { // it reads its facts from the log
-		return o, g.openRedis(ctx, &o)
+		return o, op.openRedis(ctx, &o)
 	}
-	o.claim, err = g.claimLog(ctx, o.log)
+	o.claim, err = op.claimLog(ctx, o.log)
 	return o, err
 }
 
-func (g *Gateway) openSQLite(ctx context.Context, o *resources) error {
-	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(g.cfg.StateDir, database), Log: g.o.Logger, Now: g.o.Now, Trace: g.o.Statement, Linger: g.o.CommitWait})
+func (op opener) openSQLite(ctx context.Context, o *resources) error {
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(op.cfg.StateDir, database), Log: op.o.Logger, Now: op.o.Now, Trace: op.o.Statement, Linger: op.o.CommitWait})
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
@@ -113,12 +117,12 @@ func (g *Gateway) openSQLite(ctx context.Context, o *resources) error {
 
 // openRedis opens the store that other processes share, and looks for processes
 // that do not share it.
-func (g *Gateway) openRedis(ctx context.Context, o *resources) error {
-	if _, err := os.Stat(filepath.Join(g.cfg.StateDir, database)); err == nil {
-		g.o.Logger.Warn("SQLite database in the state folder ignored: conversations are in Redis", "state_dir", g.cfg.StateDir)
+func (op opener) openRedis(ctx context.Context, o *resources) error {
+	if _, err := os.Stat(filepath.Join(op.cfg.StateDir, database)); err == nil {
+		op.o.Logger.Warn("SQLite database in the state folder ignored: conversations are in Redis", "state_dir", op.cfg.StateDir)
 	}
-	options := g.cfg.Store.Redis.Options()
-	options.Facts, options.Log, options.Now = facts{o.log}, g.o.Logger, g.o.Now
+	options := op.cfg.Store.Redis.Options()
+	options.Facts, options.Log, options.Now = facts{o.log}, op.o.Logger, op.o.Now
 	store, err := redis.Open(ctx, options)
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)

@@ -23,41 +23,41 @@ import (
 
 // openSandbox builds the walls for what tools run, and tries them; nil where no turn of this
 // process may need them.
-func (g *Gateway) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
-	names := g.cfg.ProgramTools()
-	if len(names) == 0 || !g.cfg.HasRole(settings.RoleWorker) {
+func (op opener) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
+	names := op.cfg.ProgramTools()
+	if len(names) == 0 || !op.cfg.HasRole(settings.RoleWorker) {
 		return nil, nil //nolint:nilnil // that there is none is no error
 	}
-	c := g.cfg.Sandbox
+	c := op.cfg.Sandbox
 	c.Getenv = os.LookupEnv
 	s, err := sandbox.Open(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open the sandbox: %w", err)
 	}
-	if logSandbox(g.o.Logger, s, names); !s.Usable() {
+	if logSandbox(op.o.Logger, s, names); !s.Usable() {
 		return s, nil
 	}
-	if err := lacksShell(g.cfg, os.LookupEnv); err != nil {
-		g.o.Logger.Error("no shell on this machine, the tool is not offered", "tool", shell.Name, "error", err)
+	if err := lacksShell(op.cfg, os.LookupEnv); err != nil {
+		op.o.Logger.Error("no shell on this machine, the tool is not offered", "tool", shell.Name, "error", err)
 	}
-	return s, g.tryNetworks(ctx, s)
+	return s, op.tryNetworks(ctx, s)
 }
 
 // tryNetworks tries the walls around what has a network, if tools are to have one. Where a
 // program cannot be kept to chosen hosts, its tool answers that.
-func (g *Gateway) tryNetworks(ctx context.Context, s *sandbox.Sandbox) error {
-	if len(networked(g.cfg)) > 0 {
+func (op opener) tryNetworks(ctx context.Context, s *sandbox.Sandbox) error {
+	if len(networked(op.cfg)) > 0 {
 		if err := s.TryNetwork(ctx); err != nil {
 			return fmt.Errorf("open the sandbox: %w", err)
 		}
 	}
-	reaches := chosenHosts(g.cfg)
+	reaches := chosenHosts(op.cfg)
 	if len(reaches) == 0 {
 		return nil
 	}
 	err := s.TryOutlet(ctx)
 	if errors.Is(err, sandbox.ErrNoOutlet) {
-		g.o.Logger.Error("tools with a list of hosts do not run", "tools", admin.ReachingTools(reaches), "error", err)
+		op.o.Logger.Error("tools with a list of hosts do not run", "tools", admin.ReachingTools(reaches), "error", err)
 		return nil
 	}
 	if err != nil {
@@ -108,8 +108,7 @@ func logSandbox(log *slog.Logger, s *sandbox.Sandbox, names []string) {
 }
 
 // sandboxStatus returns which walls there are; nil: nothing needs any.
-func (g *Gateway) sandboxStatus() *admin.Sandbox {
-	s, cfg := g.opened.sandbox, g.present().cfg
+func sandboxStatus(s *sandbox.Sandbox, cfg settings.Config) *admin.Sandbox {
 	if s == nil {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/approvals"
-	"parley/gateway/budgets"
 	"parley/gateway/records"
 	"parley/gateway/roles"
 	"parley/sessions"
@@ -45,6 +44,3 @@ func (g *Gateway) raiseCounts(ctx context.Context, r approvals.Request) (bool, e
 	more, err := g.addRaises(ctx, []approvals.Request{r}, sessions.Scope{Kind: r.Raise.Kind, ID: r.Raise.ID, Window: r.Raise.Window})
 	return more > 0, err
 }
-
-// presentLimits returns the budgets as configured at present.
-func (g *Gateway) presentLimits() budgets.Limits { return g.present().limits }

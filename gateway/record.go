@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"parley/agent"
 	"parley/broker"
@@ -40,7 +41,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 		},
 		Setup: func(ctx context.Context) (recording.Setup, error) {
 			e := g.present()
-			named, err := g.recordedRoles(ctx, e)
+			named, err := recordedRoles(ctx, e.cfg, g.people)
 			if err != nil {
 				return recording.Setup{}, err
 			}
@@ -53,8 +54,8 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 	}
 }
 
-// restore makes a session of a recording.
-func (g *Gateway) restore(ctx context.Context, store sessions.Store, r io.Reader, token string) (admin.Restored, error) {
+// restoreSession makes a session of a recording.
+func restoreSession(ctx context.Context, store sessions.Store, r io.Reader, token string, now func() time.Time) (admin.Restored, error) {
 	recorded, err := recording.Read(r)
 	if errors.Is(err, recording.ErrUnreadable) {
 		return admin.Restored{}, &admin.Error{Kind: admin.Invalid, Message: err.Error()}
@@ -62,7 +63,7 @@ func (g *Gateway) restore(ctx context.Context, store sessions.Store, r io.Reader
 	if err != nil {
 		return admin.Restored{}, err //nolint:wrapcheck // it says what was read
 	}
-	made, err := recording.Restore(ctx, store, recorded, token, g.o.Now())
+	made, err := recording.Restore(ctx, store, recorded, token, now())
 	switch {
 	case errors.Is(err, recording.ErrNoConversation):
 		return admin.Restored{}, &admin.Error{Kind: admin.NotFound, Message: fmt.Sprintf(

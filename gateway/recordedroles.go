@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	"parley/gateway/people"
 	"parley/gateway/policy"
 	"parley/gateway/records"
 	"parley/gateway/roles"
+	"parley/gateway/settings"
 )
 
 // namedPeople are those whose role decides about requests of a turn, by channel instance, as
@@ -30,12 +32,12 @@ func (e *edition) recordedQuestions() (names []string) {
 
 // recordedRoles returns whose turns were not a user's, by configuration and records as they are
 // now.
-func (g *Gateway) recordedRoles(ctx context.Context, e *edition) (namedPeople, error) {
+func recordedRoles(ctx context.Context, cfg settings.Config, book *people.Book) (namedPeople, error) {
 	all := map[string]map[string]roles.Role{}
-	for name, a := range e.cfg.AccessByChannel() {
+	for name, a := range cfg.AccessByChannel() {
 		all[name] = a.NamedRoles()
 	}
-	decided, err := g.people.Decisions(ctx, "")
+	decided, err := book.Decisions(ctx, "")
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return namedPeople{}, err //nolint:wrapcheck // it says which
 	}
@@ -45,9 +47,9 @@ func (g *Gateway) recordedRoles(ctx context.Context, e *edition) (namedPeople, e
 		}
 	}
 	named := namedPeople{map[string][]string{}, map[string][]string{}}
-	for name, people := range all {
-		for _, id := range slices.Sorted(maps.Keys(people)) {
-			switch r := people[id]; {
+	for name, has := range all {
+		for _, id := range slices.Sorted(maps.Keys(has)) {
+			switch r := has[id]; {
 			case r.May(roles.Approve):
 				named.approvers[name] = append(named.approvers[name], id)
 			case !r.May(roles.Write):

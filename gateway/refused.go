@@ -14,9 +14,9 @@ import (
 
 // tellRefused returns what tells those who listen to events that messages are refused because they
 // are too many.
-func (g *Gateway) tellRefused(log intake.Log) func(context.Context, intake.Refusal) {
+func tellRefused(o Options, log intake.Log) func(context.Context, intake.Refusal) {
 	return func(ctx context.Context, r intake.Refusal) {
-		e := activity.Beside(agent.QueueDropped, g.o.Now(), r.Session, r.Key, activity.Payload{Status: r.Limit, Count: 1})
+		e := activity.Beside(agent.QueueDropped, o.Now(), r.Session, r.Key, activity.Payload{Status: r.Limit, Count: 1})
 		body, err := json.Marshal(e)
 		if err == nil {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -24,7 +24,7 @@ func (g *Gateway) tellRefused(log intake.Log) func(context.Context, intake.Refus
 			err = log.Signal(ctx, broker.Signal{Topic: signals.EventTopic, Body: body})
 		}
 		if err != nil {
-			g.o.Logger.Debug("signal not sent", "topic", signals.EventTopic, "error", err)
+			o.Logger.Debug("signal not sent", "topic", signals.EventTopic, "error", err)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (g *Gateway) runJob(ctx context.Context, j schedule.Job) error {
 // configuration alone.
 func (g *Gateway) allJobs(ctx context.Context) ([]schedule.Job, error) {
 	own, err := g.present().errands.Jobs(ctx)
-	return append(g.jobs(), own...), err
+	return append(g.present().ownJobs(), own...), err
 }
 
 // enoughRuns is of how many runs an estimate is made at least.
@@ -84,10 +84,10 @@ func (g *Gateway) estimate(ctx context.Context, desk *errands.Desk, e errands.Er
 // listJobs returns all jobs as operators see them: those of people that may not run now are off.
 func (g *Gateway) listJobs(ctx context.Context) ([]schedule.Job, error) {
 	own, err := g.present().errands.List(ctx)
-	return append(g.jobs(), own...), err //nolint:wrapcheck // it says of what
+	return append(g.present().ownJobs(), own...), err //nolint:wrapcheck // it says of what
 }
 
-// jobs returns the jobs of the configuration in force, by name.
-func (g *Gateway) jobs() []schedule.Job {
-	return slices.SortedFunc(maps.Values(g.present().jobs), func(a, b schedule.Job) int { return cmp.Compare(a.Name, b.Name) })
+// ownJobs returns the jobs of the configuration, by name.
+func (e *edition) ownJobs() []schedule.Job {
+	return slices.SortedFunc(maps.Values(e.jobs), func(a, b schedule.Job) int { return cmp.Compare(a.Name, b.Name) })
 }

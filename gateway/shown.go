@@ -40,8 +40,8 @@ type Subagent struct {
 	Cost    costs.Amount            // with all below it, by now
 }
 
-func (g *Gateway) answerObserver(ctx context.Context, store sessions.Store) func(sessions.Delivery) {
-	if g.o.Delivered == nil {
+func answerObserver(ctx context.Context, o Options, folders *workspaces, store sessions.Store) func(sessions.Delivery) {
+	if o.Delivered == nil {
 		return nil
 	}
 	return func(d sessions.Delivery) {
@@ -50,20 +50,20 @@ func (g *Gateway) answerObserver(ctx context.Context, store sessions.Store) func
 			a.Parts, a.File = 1, d.File.Name
 		}
 		if d.Session != "" {
-			a.Folder = g.workspaces.path(d.Session)
+			a.Folder = folders.path(d.Session)
 			tree, err := store.Tree(context.WithoutCancel(ctx), d.Session)
 			if err != nil {
-				g.o.Logger.Warn("session lookup failed", "error", err)
+				o.Logger.Warn("session lookup failed", "error", err)
 			} else {
 				a.Tree, a.Cost = tree, tree[0].Subtree
 			}
 		}
-		g.o.Delivered(a)
+		o.Delivered(a)
 	}
 }
 
-func (g *Gateway) subagentObserver() func(sessions.Session, sessions.Turn) {
-	if g.o.Subagent == nil {
+func subagentObserver(report func(Subagent)) func(sessions.Session, sessions.Turn) {
+	if report == nil {
 		return nil
 	}
 	return func(s sessions.Session, t sessions.Turn) {
@@ -73,6 +73,6 @@ func (g *Gateway) subagentObserver() func(sessions.Session, sessions.Turn) {
 		if t.State == sessions.Done {
 			e.Ended, e.Outcome, e.Took = true, t.Outcome, t.EndedAt.Sub(t.OpenedAt)
 		}
-		g.o.Subagent(e)
+		report(e)
 	}
 }

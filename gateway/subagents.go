@@ -15,7 +15,7 @@ func (g *Gateway) newSubagentRunner(store sessions.Store, busy *agent.Registry) 
 		sessions.Money
 	}{ops.MeteredStore{Store: store, Metrics: g.metrics}, store}
 	return subagents.New(subagents.Options{
-		Settings: *g.present().turns.Children, Store: books, Busy: busy, Observer: g.metrics, Now: g.o.Now, Logger: g.o.Logger, Watch: g.subagentObserver(),
+		Settings: *g.present().turns.Children, Store: books, Busy: busy, Observer: g.metrics, Now: g.o.Now, Logger: g.o.Logger, Watch: subagentObserver(g.o.Subagent),
 		Ended: func(o agent.Outcome) {
 			if scope, action, ok := budgets.Denied(o); ok {
 				g.metrics.BudgetDenied(scope, action)

@@ -30,7 +30,7 @@ func (g *Gateway) newTracer(generation string) (*tracing.Tracer, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of the standard library
 	transport.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 	return tracing.New(tracing.Options{
-		Config: g.cfg.Tracing, Version: g.o.Version, Instance: g.identity().Name,
+		Config: g.cfg.Tracing, Version: g.o.Version, Instance: g.name(),
 		TurnID:       func(token string, seq uint64) string { return worker.TurnID(generation, token, seq) },
 		ProviderKind: func(name string) string { return conventionalProvider(g.present().cfg.Providers[name].Kind) },
 		Transport:    transport, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now,

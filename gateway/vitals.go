@@ -46,10 +46,10 @@ type healthCheck struct {
 	reported bool
 }
 
-// healthChecks holds the checks of this gateway. A disk that is full fails before a person's
+// newHealthChecks makes the checks of this gateway. A disk that is full fails before a person's
 // message has to find out.
-func (g *Gateway) healthChecks(kept *storage) *healthChecks {
-	v := &healthChecks{log: g.o.Logger, checks: []*healthCheck{
+func newHealthChecks(s *setup, kept *storage, workspaces string) *healthChecks {
+	v := &healthChecks{log: s.o.Logger, checks: []*healthCheck{
 		{name: "message log", metric: "nats", known: func() error {
 			if ok, why := kept.log.Healthy(); !ok {
 				return errors.New(why) //nolint:err113 // the watchdog's own words
@@ -58,14 +58,14 @@ func (g *Gateway) healthChecks(kept *storage) *healthChecks {
 		}},
 		{name: "store", metric: "store", probe: kept.recordTick},
 		{name: "workspaces", metric: "workspaces", probe: func(context.Context) error {
-			return disks.Check(g.workspaces.dir)
+			return disks.Check(workspaces)
 		}},
 	}}
-	for _, n := range g.cfg.Channels.Networks() {
+	for _, n := range s.cfg.Channels.Networks() {
 		if n.Disk == nil {
 			continue
 		}
-		if d := n.Disk(g.cfg); d != nil {
+		if d := n.Disk(s.cfg); d != nil {
 			v.checks = append(v.checks, &healthCheck{name: d.Name, metric: d.Metric, probe: func(context.Context) error { return checkDisk(d.Dir) }})
 		}
 	}

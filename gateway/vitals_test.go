@@ -19,8 +19,7 @@ func TestAGatewayIsNotReadyWhileTheDiskOfAJournalIsFull(t *testing.T) {
 		d := mount(8 << 20)
 		journal := func(c settings.SignalConfig, roles ...string) *healthCheck {
 			cfg := settings.Config{StateDir: d.Dir, Roles: roles, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": c}}}
-			g := &Gateway{cfg: cfg, workspaces: newWorkspaces(cfg, Options{})}
-			all := g.healthChecks(&storage{}).checks
+			all := newHealthChecks(&setup{cfg: cfg}, &storage{}, t.TempDir()).checks
 			i := slices.IndexFunc(all, func(v *healthCheck) bool { return v.metric == "journals" })
 			if i < 0 {
 				return nil
@@ -67,8 +66,7 @@ func TestTheDocumentNamesEveryDependency(t *testing.T) {
 		documented = append(documented, string(name[1]))
 	}
 	cfg := settings.Config{StateDir: t.TempDir(), Roles: []string{settings.RoleGateway}, Channels: settings.ChannelsConfig{Signal: map[string]settings.SignalConfig{"phone": {}}}}
-	g := &Gateway{cfg: cfg, workspaces: newWorkspaces(cfg, Options{})}
-	for _, c := range append(g.healthChecks(&storage{}).readinessChecks(), deadLetterCheck(nil)) {
+	for _, c := range append(newHealthChecks(&setup{cfg: cfg}, &storage{}, t.TempDir()).readinessChecks(), deadLetterCheck(nil)) {
 		checked = append(checked, c.Metric)
 	}
 	slices.Sort(documented)

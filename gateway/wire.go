@@ -103,8 +103,8 @@ func (g *Gateway) openWebhooks(ctx context.Context) (*webhooks.Server, error) {
 	return webhooks.New(ctx, g.cfg.Webhooks, hooks, g.o.Logger)
 }
 
-func (g *Gateway) brokerOptions() broker.Options {
-	o := g.cfg.BrokerOptions()
-	o.Log, o.Now = g.o.Logger, g.o.Now
+func (s *setup) brokerOptions() broker.Options {
+	o := s.cfg.BrokerOptions()
+	o.Log, o.Now = s.o.Logger, s.o.Now
 	return o
 }

@@ -57,8 +57,8 @@ func (e *edition) menu(agent string) preferences.Menu {
 }
 
 // works reports whether provider/model is called at present.
-func (g *Gateway) works(model string) bool {
-	return !slices.ContainsFunc(g.circuits.Open(), func(c llm.CircuitStatus) bool { return c.Provider+"/"+c.Model == model })
+func works(circuits *llm.Circuits, model string) bool {
+	return !slices.ContainsFunc(circuits.Open(), func(c llm.CircuitStatus) bool { return c.Provider+"/"+c.Model == model })
 }
 
 // chosenOnly returns the models that an agent has only because people may choose them.

@@ -34,7 +34,7 @@ import (
 // place. Who works takes one and goes on with it: intake for an event, a worker for a turn
 // with all its sub-agents, a command for its answer.
 //
-// What is made once, at the start, is in [Gateway] and reads Gateway.cfg.
+// What is made once, at the start, reads the configuration of [setup].
 type edition struct {
 	cfg           settings.Config
 	log           *slog.Logger
@@ -65,9 +65,9 @@ type edition struct {
 
 // newEdition makes what needs neither disk nor network. A mistake in the configuration is
 // returned as problems.List.
-func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
+func (s *setup) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
-	e := &edition{cfg: cfg, log: g.o.Logger, clean: g.redactor, sets: ops.LabelSets{Version: g.o.Version, Tools: cfg.ToolNames(), PricedTools: slices.Sorted(maps.Keys(cfg.ToolPrices())), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	e := &edition{cfg: cfg, log: s.o.Logger, clean: s.redactor, sets: ops.LabelSets{Version: s.o.Version, Tools: cfg.ToolNames(), PricedTools: slices.Sorted(maps.Keys(cfg.ToolPrices())), Depth: max(cfg.Subagents.MaxDepth, 1)}}
 	e.jobs, e.asked = cfg.JobsByName(), cfg.Inquiries()
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)
@@ -76,7 +76,7 @@ func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 	if e.limits, err = limitsOf(cfg); err != nil {
 		return nil, err
 	}
-	reads := promptReader{cfg: cfg, log: g.o.Logger, clean: g.redactor.Clean}
+	reads := promptReader{cfg: cfg, log: s.o.Logger, clean: s.redactor.Clean}
 	if e.said, err = reads.all(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (g *Gateway) newEdition(cfg settings.Config) (*edition, error) {
 }
 
 // present returns the edition in force.
-func (g *Gateway) present() *edition { return g.current.Load() }
+func (es *editions) present() *edition { return es.current.Load() }
 
 // withPrices returns e with other prices, which is all that it has otherwise.
 func (e *edition) withPrices(v *prices.View) *edition {
@@ -104,8 +104,17 @@ func (e *edition) withPrices(v *prices.View) *edition {
 	return &c
 }
 
-// equip completes e, which has its prices, with what stands on the store and the log.
-func (g *Gateway) equip(e *edition) error {
+// warn tells the operator what of e may not be meant.
+func (e *edition) warn() {
+	e.warnUnpriced(e.prices)
+	e.warnWindows()
+	e.warnRoots()
+	e.warnProxies()
+	e.warnNetwork()
+}
+
+// equipEdition completes e, which has its prices, with what stands on the store and the log.
+func (g *Gateway) equipEdition(e *edition) error {
 	store, b, book := g.opened.store, g.opened.log, g.people
 	e.commands = commands.Handler{
 		Store: store, Limits: e.limits, Raised: g.raised, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(g.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: fateSource(g.opened, g.passed, g.o.Now),

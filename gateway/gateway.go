@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,13 +40,11 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/page"
 	"parley/gateway/people"
-	"parley/gateway/prices"
 	"parley/gateway/redaction"
 	"parley/gateway/settings"
 	"parley/gateway/tracing"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
-	"parley/llm"
 	"parley/pause"
 	"parley/sessions"
 )
@@ -114,13 +111,8 @@ type setup struct {
 // Gateway is one process's part of parley. Make one with New, run it once.
 type Gateway struct {
 	*setup
-	current       atomic.Pointer[edition]
-	reloading     sync.Mutex // held while another edition is put in its place
-	reloads       reloads
-	opened        resources  // set before Started is closed
-	money         *ops.Costs // as opened
-	prices        *prices.Table
-	circuits      *llm.Circuits
+	*editions
+	opened        resources       // set before Started is closed
 	traces        *tracing.Tracer // as opened; nil: there are none
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
@@ -225,7 +217,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
-	g.opened = opened
+	g.opened, g.sandbox, g.equip = opened, opened.sandbox, g.equipEdition
 	if g.traces, err = g.newTracer(stands.generation); err != nil {
 		return err
 	}
@@ -253,7 +245,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	})
 	in := &intake.Intake{
 		Passed:  g.passed,
-		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g},
+		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g.editions},
 		Log: g.tracedLog("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Refused: tellRefused(g.o, b),
 	}
@@ -307,9 +299,9 @@ func (s *setup) name() string {
 }
 
 // commandDesk answers commands by the edition in force.
-type commandDesk struct{ g *Gateway }
+type commandDesk struct{ *editions }
 
 // Answer implements [intake.Commands].
 func (d commandDesk) Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error) {
-	return d.g.present().commands.Answer(ctx, by, c)
+	return d.present().commands.Answer(ctx, by, c)
 }

@@ -150,12 +150,6 @@ func chosenHosts(c settings.Config) (all []admin.Reach) {
 	return all
 }
 
-// lacksSandbox reports whether e has tools that run programs, and the gateway was started
-// without any, so that there is nothing to run them in.
-func (g *Gateway) lacksSandbox(e *edition) bool {
-	return g.opened.sandbox == nil && len(e.cfg.Tools.Commands) > 0 && g.cfg.HasRole(settings.RoleWorker)
-}
-
 // giveRunner lets turns of e run programs in s, if its agents may.
 func (e *edition) giveRunner(s *sandbox.Sandbox) {
 	if s == nil || !s.Usable() {

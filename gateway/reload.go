@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/gateway/admin"
@@ -15,7 +16,43 @@ import (
 	"parley/gateway/settings"
 	"parley/llm"
 	"parley/problems"
+	"parley/tools/sandbox"
 )
+
+// editions are the configuration in force, with its prices and what is known of its models, and put
+// another in its place.
+type editions struct {
+	*setup
+	current   atomic.Pointer[edition]
+	reloading sync.Mutex // held while another edition is put in its place
+	reloads   reloads
+	prices    *prices.Table
+	circuits  *llm.Circuits
+
+	// As opened:
+	money   *ops.Costs
+	equip   func(*edition) error // completes one with what stands on the store and the log
+	sandbox *sandbox.Sandbox     // nil: there is none
+}
+
+// newEditions puts the first edition into force.
+func newEditions(s *setup, first *edition) (*editions, error) {
+	es := &editions{setup: s, reloads: reloads{count: s.metrics.CountReload}}
+	es.reloads.note(admin.Reloaded{}, nil, s.o.Now())
+	var err error
+	if es.prices, err = prices.Open(prices.Options{
+		Config: s.cfg.Prices, Families: familiesOf(s.cfg), Fixed: s.cfg.Transcription.FixedPrices(), Parse: s.o.ParsePrices,
+		Observer: priceObserver{es}, Log: s.o.Logger, Now: s.o.Now,
+	}); err != nil {
+		return nil, problems.List{{Path: "prices.file", Err: err}}
+	}
+	es.circuits = es.newCircuits()
+	s.metrics.SetPricesDate(es.prices.View().Newest())
+	first = first.withPrices(es.prices.View())
+	first.warn()
+	es.current.Store(first)
+	return es, nil
+}
 
 // errNotRunning is why a gateway that has ended does not reload.
 var errNotRunning = errors.New("the gateway does not run any more")
@@ -34,71 +71,72 @@ func (g *Gateway) Reload() (admin.Reloaded, error) {
 	case <-g.ended:
 		return admin.Reloaded{}, errNotRunning
 	}
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	r, err := g.reload()
-	g.reloads.note(r, err, g.o.Now())
+	return g.reload()
+}
+
+// reload puts the edition of the configuration as it is now into force, and says what came of it.
+func (es *editions) reload() (admin.Reloaded, error) {
+	es.reloading.Lock()
+	defer es.reloading.Unlock()
+	r, err := es.exchange()
+	es.reloads.note(r, err, es.o.Now())
 	if err != nil {
-		g.o.Logger.Error("configuration not reloaded, the previous one stays in force", "error", err)
+		es.o.Logger.Error("configuration not reloaded, the previous one stays in force", "error", err)
 		return r, err
 	}
-	g.o.Logger.Info("configuration reloaded", "changed", r.Changed, "needs_restart", r.NeedRestart)
+	es.o.Logger.Info("configuration reloaded", "changed", r.Changed, "needs_restart", r.NeedRestart)
 	return r, nil
 }
 
 // next reads the configuration as it is now.
-func (g *Gateway) next() (settings.Config, error) {
-	if g.o.Next == nil {
-		return g.present().cfg, nil
+func (es *editions) next() (settings.Config, error) {
+	if es.o.Next == nil {
+		return es.present().cfg, nil
 	}
-	cfg, err := g.o.Next()
+	cfg, err := es.o.Next()
 	if err != nil {
 		return cfg, err
 	}
 	cfg = cfg.Defaults()
-	return cfg, g.locate(cfg.Validate())
+	return cfg, es.locate(cfg.Validate())
 }
 
 // locate says where in the configuration the mistakes of err stand, if that is known.
-func (g *Gateway) locate(err error) error {
-	if err == nil || g.o.Locate == nil {
+func (es *editions) locate(err error) error {
+	if err == nil || es.o.Locate == nil {
 		return err
 	}
-	return g.o.Locate(err)
+	return es.o.Locate(err)
 }
 
-// reload puts the edition of the configuration as it is now into force. The caller holds
+// exchange puts the edition of the configuration as it is now into force. The caller holds
 // reloading.
-func (g *Gateway) reload() (admin.Reloaded, error) {
-	next, err := g.next()
+func (es *editions) exchange() (admin.Reloaded, error) {
+	next, err := es.next()
 	if err != nil {
 		return admin.Reloaded{}, err
 	}
-	g.redactor.Add(secretsOf(next)...) // before anything of it is said
-	was := g.present()
+	es.redactor.Add(secretsOf(next)...) // before anything of it is said
+	was := es.present()
 	change := was.cfg.Into(next)
-	e, list, err := g.prepare(change.Config)
+	e, list, err := es.prepare(change.Config)
 	if err != nil {
-		return admin.Reloaded{}, g.locate(err)
+		return admin.Reloaded{}, es.locate(err)
 	}
-	g.metrics.Admit(e.sets)
-	g.money.Admit(e.sets)
-	g.adjustCircuits(change, e)
-	g.prices.Adopt(list)
-	e = e.withPrices(g.prices.View())
-	g.current.Store(e)
-	if g.o.Level != nil {
-		g.o.Level.Set(e.cfg.Log.SlogLevel())
+	es.metrics.Admit(e.sets)
+	es.money.Admit(e.sets)
+	es.adjustCircuits(change, e)
+	es.prices.Adopt(list)
+	e = e.withPrices(es.prices.View())
+	es.current.Store(e)
+	if es.o.Level != nil {
+		es.o.Level.Set(e.cfg.Log.SlogLevel())
 	}
-	e.warnUnpriced(e.prices)
-	e.warnWindows()
-	e.warnRoots()
-	e.warnProxies()
-	e.warnNetwork()
+	e.warn()
 	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
 	slices.Sort(changed)
-	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(g.cfg)...)
-	if g.lacksSandbox(e) {
+	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(es.cfg)...)
+	if es.sandbox == nil && len(e.cfg.Tools.Commands) > 0 && es.cfg.HasRole(settings.RoleWorker) { // nothing to run them in
 		restart = append(restart, toolsFile)
 		changed = slices.DeleteFunc(changed, func(path string) bool { return path == toolsFile })
 	}
@@ -107,16 +145,16 @@ func (g *Gateway) reload() (admin.Reloaded, error) {
 }
 
 // prepare makes an edition whole, with its prices, and changes nothing.
-func (g *Gateway) prepare(cfg settings.Config) (*edition, prices.Draft, error) {
-	e, err := g.newEdition(cfg)
+func (es *editions) prepare(cfg settings.Config) (*edition, prices.Draft, error) {
+	e, err := es.newEdition(cfg)
 	if err != nil {
 		return nil, prices.Draft{}, err
 	}
-	list, err := g.prices.Prepare(cfg.Prices, familiesOf(cfg), cfg.Transcription.FixedPrices())
+	list, err := es.prices.Prepare(cfg.Prices, familiesOf(cfg), cfg.Transcription.FixedPrices())
 	if err != nil {
 		return nil, prices.Draft{}, problems.List{{Path: "prices.file", Err: err}}
 	}
-	return e, list, g.equip(e)
+	return e, list, es.equip(e)
 }
 
 // toolsFile is the path of the file of command-line tools.
@@ -145,15 +183,15 @@ func changedFiles(was, now *edition) (paths []string) {
 // adjustCircuits gives the circuits the numbers of an edition, and makes those new whose
 // model is not used any more, or whose provider is configured otherwise: what failed may
 // work now.
-func (g *Gateway) adjustCircuits(change settings.Change, now *edition) {
+func (es *editions) adjustCircuits(change settings.Change, now *edition) {
 	c := now.cfg.Circuit
-	g.circuits.Change(c.Failures, c.Cooldown, c.NoneBackoff)
-	for _, s := range g.circuits.Forget(func(provider, model string) bool {
+	es.circuits.Change(c.Failures, c.Cooldown, c.NoneBackoff)
+	for _, s := range es.circuits.Forget(func(provider, model string) bool {
 		return !slices.Contains(now.sets.Models, ops.ModelName{Provider: provider, Model: model}) ||
 			changesProvider(change, provider)
 	}) {
 		s.State = llm.CircuitClosed
-		g.metrics.SetCircuit(s)
+		es.metrics.SetCircuit(s)
 	}
 }
 
@@ -210,21 +248,20 @@ func (r *reloads) status() admin.ReloadStatus {
 }
 
 // priceObserver takes what the list of prices says of itself.
-type priceObserver struct{ g *Gateway }
+type priceObserver struct{ *editions }
 
 // CountReload implements [prices.Observer]. Turns that begin later have the new prices.
 func (o priceObserver) CountReload(ok bool, at time.Time) {
-	g := o.g
 	if ok {
-		g.reloading.Lock()
-		g.current.Store(g.present().withPrices(g.prices.View()))
-		g.reloading.Unlock()
+		o.reloading.Lock()
+		o.current.Store(o.present().withPrices(o.prices.View()))
+		o.reloading.Unlock()
 	}
-	g.reloads.notePrices(ok, at)
+	o.reloads.notePrices(ok, at)
 }
 
 // SetPricesDate implements [prices.Observer].
-func (o priceObserver) SetPricesDate(newest time.Time) { o.g.metrics.SetPricesDate(newest) }
+func (o priceObserver) SetPricesDate(newest time.Time) { o.metrics.SetPricesDate(newest) }
 
 // look is a configuration as it was found, with all files that it names but the list of
 // prices, which is looked at by itself.
@@ -241,15 +278,15 @@ func (l look) same(other look) bool {
 }
 
 // lookAtFiles reads the configuration and changes nothing.
-func (g *Gateway) lookAtFiles() (l look) {
-	cfg, err := g.next()
+func (es *editions) lookAtFiles() (l look) {
+	cfg, err := es.next()
 	if err == nil {
 		l.cfg = cfg
-		reads := promptReader{cfg: cfg, log: slog.New(slog.DiscardHandler), clean: g.redactor.Clean}
+		reads := promptReader{cfg: cfg, log: slog.New(slog.DiscardHandler), clean: es.redactor.Clean}
 		l.said, err = reads.all()
 	}
 	if err == nil { // a list that is missing may come
-		_, err = g.prices.Prepare(cfg.Prices, familiesOf(cfg), cfg.Transcription.FixedPrices())
+		_, err = es.prices.Prepare(cfg.Prices, familiesOf(cfg), cfg.Transcription.FixedPrices())
 	}
 	if err != nil {
 		l.problem = err.Error()
@@ -264,8 +301,8 @@ const watchInterval = 5 * time.Second
 // when the gateway was started or last reloaded by it: what an editor has half written may
 // have no mistake. It compares contents and follows links, so that files are seen too which a
 // cluster exchanges through a link of their folder. A mistake is told once.
-func (g *Gateway) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
-	known := look{cfg: g.cfg, said: g.present().said}
+func (es *editions) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
+	known := look{cfg: es.cfg, said: es.present().said}
 	var seen *look
 	for {
 		select {
@@ -273,10 +310,10 @@ func (g *Gateway) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
 			return
 		case <-tick:
 		}
-		if !g.present().cfg.Reload.Watch {
+		if !es.present().cfg.Reload.Watch {
 			continue
 		}
-		now := g.lookAtFiles()
+		now := es.lookAtFiles()
 		switch {
 		case now.same(known):
 			seen = nil
@@ -284,7 +321,7 @@ func (g *Gateway) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
 			seen = &now
 		default:
 			known, seen = now, nil
-			_, _ = g.Reload() // log, status and metrics say it
+			_, _ = es.reload() // log, status and metrics say it
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (g *Gateway) runServers(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-g.servers.changed:
-				g.takeServerTools()
+				g.takeServerTools(g.serverTools)
 			case <-tick.C:
 				if err := g.servers.readConsents(ctx, g); err != nil && ctx.Err() == nil {
 					g.o.Logger.Warn("consents to tools of MCP servers not read, the known ones hold", "error", err)
@@ -115,22 +115,22 @@ func (g *Gateway) runServers(ctx context.Context) error {
 
 // takeServerTools puts an edition into force whose agents have the tools that MCP servers have
 // now.
-func (g *Gateway) takeServerTools() {
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	e := *g.present()
-	now := g.serverTools()
+func (es *editions) takeServerTools(offered func() []tools.Tool) {
+	es.reloading.Lock()
+	defer es.reloading.Unlock()
+	e := *es.present()
+	now := offered()
 	if sameTools(now, e.serverTools) {
 		return
 	}
 	e.agents = maps.Clone(e.agents)
 	e.serverTools = now
 	if err := e.giveTools(); err != nil {
-		g.o.Logger.Error("tools of MCP servers not given to the agents, the previous ones stay", "error", err)
+		es.o.Logger.Error("tools of MCP servers not given to the agents, the previous ones stay", "error", err)
 		return
 	}
 	e.turns.Agents = e.agents
-	g.current.Store(&e)
+	es.current.Store(&e)
 }
 
 // sameTools reports whether tools of MCP servers are the same, in what their models do not read
@@ -219,7 +219,7 @@ func (g *Gateway) afterDecision(ctx context.Context, server, tool string) (mcp.T
 	if err := g.servers.readConsents(ctx, g); err != nil {
 		return mcp.ToolStatus{}, err
 	}
-	g.takeServerTools()
+	g.takeServerTools(g.serverTools)
 	return g.findServerTool(server, tool)
 }
 

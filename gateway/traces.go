@@ -19,8 +19,8 @@ import (
 
 // newTracer returns what makes traces of this process's work, in the log of that generation;
 // nil: there are none.
-func (g *Gateway) newTracer(generation string) (*tracing.Tracer, error) {
-	if !g.cfg.Tracing.Enabled() {
+func (es *editions) newTracer(generation string) (*tracing.Tracer, error) {
+	if !es.cfg.Tracing.Enabled() {
 		return nil, nil //nolint:nilnil // see above
 	}
 	proxy, err := environmentProxy()
@@ -30,10 +30,10 @@ func (g *Gateway) newTracer(generation string) (*tracing.Tracer, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of the standard library
 	transport.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 	return tracing.New(tracing.Options{
-		Config: g.cfg.Tracing, Version: g.o.Version, Instance: g.name(),
+		Config: es.cfg.Tracing, Version: es.o.Version, Instance: es.name(),
 		TurnID:       func(token string, seq uint64) string { return worker.TurnID(generation, token, seq) },
-		ProviderKind: func(name string) string { return conventionalProvider(g.present().cfg.Providers[name].Kind) },
-		Transport:    transport, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now,
+		ProviderKind: func(name string) string { return conventionalProvider(es.present().cfg.Providers[name].Kind) },
+		Transport:    transport, Observer: es.metrics, Logger: es.o.Logger, Now: es.o.Now,
 	})
 }
 

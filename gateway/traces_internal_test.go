@@ -15,7 +15,7 @@ import (
 // allocation more than without.
 func TestNoTraces(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{setup: &setup{}}
+	g := &Gateway{editions: &editions{setup: &setup{}}}
 	if tracer, err := g.newTracer("g"); tracer != nil || err != nil {
 		t.Errorf("there is a tracer without an endpoint: %v, %v", tracer, err)
 	}

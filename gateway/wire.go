@@ -9,39 +9,23 @@ import (
 	"parley/channels"
 	"parley/gateway/admin"
 	"parley/gateway/ops"
-	"parley/gateway/prices"
 	"parley/gateway/settings"
 	"parley/gateway/webhooks"
 	"parley/llm"
-	"parley/problems"
 )
 
 // wire makes everything that needs neither disk nor network.
 func (g *Gateway) wire() error {
 	g.leases = map[string]string{}
-	e, err := g.newEdition(g.cfg)
+	first, err := g.newEdition(g.cfg)
 	if err != nil {
 		return err
 	}
-	g.metrics = ops.NewMetrics(e.sets)
-	g.channelStatus = admin.NewChannels(g.metrics, e.sets.Channels, g.o.Now)
-	g.reloads = reloads{count: g.metrics.CountReload}
-	g.reloads.note(admin.Reloaded{}, nil, g.o.Now())
-	if g.prices, err = prices.Open(prices.Options{
-		Config: g.cfg.Prices, Families: familiesOf(g.cfg), Fixed: g.cfg.Transcription.FixedPrices(), Parse: g.o.ParsePrices,
-		Observer: priceObserver{g}, Log: g.o.Logger, Now: g.o.Now,
-	}); err != nil {
-		return problems.List{{Path: "prices.file", Err: err}}
+	g.metrics = ops.NewMetrics(first.sets)
+	g.channelStatus = admin.NewChannels(g.metrics, first.sets.Channels, g.o.Now)
+	if g.editions, err = newEditions(g.setup, first); err != nil {
+		return err
 	}
-	g.circuits = g.newCircuits()
-	g.metrics.SetPricesDate(g.prices.View().Newest())
-	e = e.withPrices(g.prices.View())
-	e.warnUnpriced(e.prices)
-	e.warnWindows()
-	e.warnRoots()
-	e.warnProxies()
-	e.warnNetwork()
-	g.current.Store(e)
 	env := g.env()
 	for _, a := range g.cfg.Accounts() {
 		c, err := a.Open(env)
@@ -58,20 +42,20 @@ func (g *Gateway) wire() error {
 }
 
 // newCircuits makes what keeps calls away from models that do not work.
-func (g *Gateway) newCircuits() *llm.Circuits {
-	c := g.cfg.Circuit
+func (es *editions) newCircuits() *llm.Circuits {
+	c := es.cfg.Circuit
 	return &llm.Circuits{
-		Failures: c.Failures, Cooldown: c.Cooldown, NoneBackoff: c.NoneBackoff, Now: g.o.Now,
+		Failures: c.Failures, Cooldown: c.Cooldown, NoneBackoff: c.NoneBackoff, Now: es.o.Now,
 		Changed: func(s llm.CircuitStatus) {
-			g.metrics.SetCircuit(s)
+			es.metrics.SetCircuit(s)
 			about := []any{"provider", s.Provider, "model", s.Model}
 			switch s.State {
 			case llm.CircuitOpen:
-				g.o.Logger.Warn("model is not called any more until it may work again", append(about, "until", s.Until, "failures", s.Failures, "error", s.Last)...)
+				es.o.Logger.Warn("model is not called any more until it may work again", append(about, "until", s.Until, "failures", s.Failures, "error", s.Last)...)
 			case llm.CircuitProbing:
-				g.o.Logger.Info("model is tried again", about...)
+				es.o.Logger.Info("model is tried again", about...)
 			case llm.CircuitClosed:
-				g.o.Logger.Info("model works again", about...)
+				es.o.Logger.Info("model works again", about...)
 			}
 		},
 	}

@@ -17,8 +17,9 @@ import (
 
 // serverQuestions asks people what MCP servers want to know before they do a call.
 type serverQuestions struct {
-	g     *Gateway
-	store sessions.Store
+	*editions
+	inquiries *inquiries.Desk
+	store     sessions.Store
 }
 
 var _ mcp.People = serverQuestions{}
@@ -33,8 +34,8 @@ func (s serverQuestions) Ask(ctx context.Context, c tools.Call, q mcp.Question) 
 	if t.From.Kind != sessionkeys.DM || t.Sender == "" || t.Session != c.Session || messages.JobOf(c.Key, t.Sender, t.From) != "" {
 		return mcp.ErrNobody // a group, a scheduled job, a sub-agent
 	}
-	p := inquiries.Person{Name: t.Sender, Channel: t.Channel, To: t.From, Sign: s.g.present().sources()[t.Channel].CommandSign}
-	err = s.g.inquiries.AskForCall(ctx, inquiries.Question{Key: callKey(c, q.Server, q.Tool), Person: p.Name, Text: q.Text, Choices: q.Choices}, p,
+	p := inquiries.Person{Name: t.Sender, Channel: t.Channel, To: t.From, Sign: s.present().sources()[t.Channel].CommandSign}
+	err = s.inquiries.AskForCall(ctx, inquiries.Question{Key: callKey(c, q.Server, q.Tool), Person: p.Name, Text: q.Text, Choices: q.Choices}, p,
 		inquiries.Call{Server: q.Server, Tool: c.Name, Memo: q.Memo})
 	if errors.Is(err, inquiries.ErrInvalid) {
 		return fmt.Errorf("%w: %w", mcp.ErrNobody, err)
@@ -44,7 +45,7 @@ func (s serverQuestions) Ask(ctx context.Context, c tools.Call, q mcp.Question) 
 
 // TakeUp implements [mcp.People].
 func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool string) (mcp.Reply, error) {
-	q, err := s.g.inquiries.TakeUp(ctx, callKey(c, server, tool), callName(c))
+	q, err := s.inquiries.TakeUp(ctx, callKey(c, server, tool), callName(c))
 	if errors.Is(err, inquiries.ErrNone) || err == nil && q.Call == nil {
 		return mcp.Reply{}, nil
 	}
@@ -52,7 +53,7 @@ func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool 
 		return mcp.Reply{}, err
 	}
 	r := mcp.Reply{Answer: q.Answer, Memo: q.Call.Memo}
-	switch q.State(s.g.o.Now()) {
+	switch q.State(s.o.Now()) {
 	case inquiries.Answered:
 		r.State = mcp.Given
 	case inquiries.Expired:
@@ -65,7 +66,7 @@ func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool 
 
 // Settle implements [mcp.People].
 func (s serverQuestions) Settle(ctx context.Context, c tools.Call, server, tool string, used bool) error {
-	return s.g.inquiries.Settle(ctx, callKey(c, server, tool), callName(c), used)
+	return s.inquiries.Settle(ctx, callKey(c, server, tool), callName(c), used)
 }
 
 // callName names this call, and is the same when it is made by the next process.

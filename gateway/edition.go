@@ -125,7 +125,7 @@ func (g *Gateway) equipEdition(e *edition) error {
 	}
 	e.commands.Errands = e.errands
 	e.giveRunner(g.opened.sandbox)
-	e.serverTools = g.serverTools()
+	e.serverTools = g.servers.tools()
 	if err := e.attachTools(store); err != nil {
 		return err
 	}
@@ -198,4 +198,24 @@ func (e *edition) subagent(name string) (subagents.Agent, bool) {
 		Parameters: a.Parameters, Retry: a.Retry, ToolTimeout: a.ToolTimeout, ToolOutput: a.ToolOutput,
 		Middleware: a.Middleware, MaxTurnTokens: a.MaxTurnTokens,
 	}, true
+}
+
+// takeServerTools puts an edition into force whose agents have the tools that MCP servers have
+// now.
+func (es *editions) takeServerTools(offered func() []tools.Tool) {
+	es.reloading.Lock()
+	defer es.reloading.Unlock()
+	e := *es.present()
+	now := offered()
+	if sameTools(now, e.serverTools) {
+		return
+	}
+	e.agents = maps.Clone(e.agents)
+	e.serverTools = now
+	if err := e.giveTools(); err != nil {
+		es.o.Logger.Error("tools of MCP servers not given to the agents, the previous ones stay", "error", err)
+		return
+	}
+	e.turns.Agents = e.agents
+	es.current.Store(&e)
 }

@@ -226,7 +226,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
-	if g.servers, err = g.openServers(ctx, opened); err != nil {
+	if g.servers, err = openServers(ctx, g.editions, opened, g.inquiries); err != nil {
 		return err
 	}
 	g.passed = &fates.Book{Store: store, Process: g.name(), Log: log, Now: g.o.Now}

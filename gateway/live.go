@@ -84,7 +84,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	}
 	if g.cfg.HasRole(settings.RoleWorker) {
 		if g.servers != nil { // to the end, for the turns that end
-			part(watching, &watchers, "MCP servers", g.runServers)
+			part(watching, &watchers, "MCP servers", g.servers.run)
 		}
 		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.workspaces.sweep(ctx, kept.store) })
 		part(failed, &workers, "worker", w.Run)

@@ -10,11 +10,11 @@ import (
 )
 
 // beginLogin begins a login at an MCP server of this process. An error is what the operator reads.
-func (g *Gateway) beginLogin(ctx context.Context, server, redirect string, scopes []string) (oauth.Started, error) {
-	if err := g.checkServer(server); err != nil {
+func (s *servers) beginLogin(ctx context.Context, server, redirect string, scopes []string) (oauth.Started, error) {
+	if err := s.checkServer(server); err != nil {
 		return oauth.Started{}, err
 	}
-	started, err := g.servers.BeginLogin(ctx, server, redirect, scopes...)
+	started, err := s.BeginLogin(ctx, server, redirect, scopes...)
 	if err != nil {
 		return started, loginError("log in at", server, err)
 	}
@@ -22,27 +22,27 @@ func (g *Gateway) beginLogin(ctx context.Context, server, redirect string, scope
 }
 
 // finishLogin ends a login with the address to which the browser was led, which no log shows.
-func (g *Gateway) finishLogin(ctx context.Context, server, address string) (mcp.Status, error) {
-	if err := g.checkServer(server); err != nil {
+func (s *servers) finishLogin(ctx context.Context, server, address string) (mcp.Status, error) {
+	if err := s.checkServer(server); err != nil {
 		return mcp.Status{}, err
 	}
-	if err := g.servers.FinishLogin(ctx, server, address); err != nil {
+	if err := s.FinishLogin(ctx, server, address); err != nil {
 		return mcp.Status{}, loginError("log in at", server, err)
 	}
-	for _, s := range g.serversStatus() {
-		if s.Name == server {
-			return s, nil
+	for _, st := range s.status() {
+		if st.Name == server {
+			return st, nil
 		}
 	}
 	return mcp.Status{}, nil
 }
 
 // logout forgets the login at an MCP server of this process.
-func (g *Gateway) logout(ctx context.Context, server string) (bool, error) {
-	if err := g.checkServer(server); err != nil {
+func (s *servers) logout(ctx context.Context, server string) (bool, error) {
+	if err := s.checkServer(server); err != nil {
 		return false, err
 	}
-	was, err := g.servers.Logout(ctx, server)
+	was, err := s.Logout(ctx, server)
 	if err != nil {
 		return was, loginError("log out of", server, err)
 	}
@@ -50,9 +50,9 @@ func (g *Gateway) logout(ctx context.Context, server string) (bool, error) {
 }
 
 // checkServer reports that this process has no MCP server of that name.
-func (g *Gateway) checkServer(name string) error {
-	for _, s := range g.serversStatus() {
-		if s.Name == name {
+func (s *servers) checkServer(name string) error {
+	for _, st := range s.status() {
+		if st.Name == name {
 			return nil
 		}
 	}

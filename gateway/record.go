@@ -47,7 +47,7 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			}
 			jobs, err := e.recordedJobs(ctx)
 			return recording.Setup{
-				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Environment: e.cfg.Bash.Variables(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: g.recordedServers(), ToolPrices: e.toolPrices,
+				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Environment: e.cfg.Bash.Variables(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: g.servers.record(), ToolPrices: e.toolPrices,
 				Approvals: e.cfg.Approvals, Approvers: named.approvers, PrivateQuestions: e.recordedQuestions(), Guests: named.guests, Pause: e.limits.Pause, Jobs: jobs, Schedules: e.cfg.Cron.People.Enabled,
 			}, err
 		},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"log/slog"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +14,7 @@ import (
 
 	"parley/gateway/admin"
 	"parley/gateway/consents"
+	"parley/gateway/inquiries"
 	"parley/gateway/records"
 	"parley/gateway/settings"
 	"parley/llm"
@@ -29,31 +30,33 @@ const serversFolder = "mcp"
 // have been told.
 const consentsEvery = 30 * time.Second
 
-// servers are the MCP servers of this process.
+// servers are the MCP servers of this process; nil: there are none.
 type servers struct {
 	*mcp.Host
 	names   []string
 	book    *consents.Book
-	changed chan struct{} // holds one when other tools may be offered
+	log     *slog.Logger
+	changed chan struct{}                     // holds one when other tools may be offered
+	give    func(offered func() []tools.Tool) // has the agents use the tools that are offered
 }
 
 // openServers makes what keeps the MCP servers, and reads what the operator has consented to;
 // it starts none. nil where no turn of this process could use them.
-func (g *Gateway) openServers(ctx context.Context, opened resources) (*servers, error) {
-	if len(g.cfg.MCP.Servers) == 0 || !g.cfg.HasRole(settings.RoleWorker) {
+func openServers(ctx context.Context, es *editions, opened resources, desk *inquiries.Desk) (*servers, error) {
+	if len(es.cfg.MCP.Servers) == 0 || !es.cfg.HasRole(settings.RoleWorker) {
 		return nil, nil //nolint:nilnil // that there are none is no error
 	}
-	s := &servers{book: &consents.Book{Store: opened.store, Now: g.o.Now}, changed: make(chan struct{}, 1)}
+	s := &servers{book: &consents.Book{Store: opened.store, Now: es.o.Now}, log: es.o.Logger, changed: make(chan struct{}, 1), give: es.takeServerTools}
 	o := mcp.Options{
-		Servers: g.cfg.MCP.Servers, Version: g.o.Version, Log: g.o.Logger, Now: g.o.Now, Changed: s.noteChange, People: serverQuestions{g, opened.store},
-		Logins: g.cfg.LoginsDir(),
+		Servers: es.cfg.MCP.Servers, Version: es.o.Version, Log: es.o.Logger, Now: es.o.Now, Changed: s.noteChange, People: serverQuestions{es, desk, opened.store},
+		Logins: es.cfg.LoginsDir(),
 		Conceal: func(server string, secrets ...string) {
-			g.redactor.Replace("login at the MCP server "+server, secrets...)
+			es.redactor.Replace("login at the MCP server "+server, secrets...)
 		},
-		Folder: func(server string) string { return filepath.Join(g.cfg.StateDir, serversFolder, server) },
+		Folder: func(server string) string { return filepath.Join(es.cfg.StateDir, serversFolder, server) },
 	}
 	if box := opened.sandbox; box != nil && box.Usable() {
-		o.Runner = walls{Sandbox: box, log: g.o.Logger}
+		o.Runner = walls{Sandbox: box, log: es.o.Logger}
 	}
 	var err error
 	if s.Host, err = mcp.NewHost(o); err != nil {
@@ -62,7 +65,7 @@ func (g *Gateway) openServers(ctx context.Context, opened resources) (*servers, 
 	for _, c := range o.Servers {
 		s.names = append(s.names, c.Name)
 	}
-	return s, s.readConsents(ctx, g)
+	return s, s.readConsents(ctx)
 }
 
 // MCPServers returns the MCP servers that the gateway was made with.
@@ -76,11 +79,11 @@ func (s *servers) noteChange() {
 }
 
 // readConsents has the host offer what the operator has consented to.
-func (s *servers) readConsents(ctx context.Context, g *Gateway) error {
+func (s *servers) readConsents(ctx context.Context) error {
 	for _, name := range s.names {
 		all, err := s.book.Of(ctx, name)
 		if errors.Is(err, records.ErrUnreadable) {
-			g.o.Logger.Warn("consents to tools of an MCP server not readable, their tools are not offered", "server", name, "error", err)
+			s.log.Warn("consents to tools of an MCP server not readable, their tools are not offered", "server", name, "error", err)
 		} else if err != nil {
 			return err
 		}
@@ -89,11 +92,11 @@ func (s *servers) readConsents(ctx context.Context, g *Gateway) error {
 	return nil
 }
 
-// runServers keeps the MCP servers there, and gives the agents their tools as they change: a
+// run keeps the MCP servers there, and gives the agents their tools as they change: a
 // turn keeps those with which it began.
-func (g *Gateway) runServers(ctx context.Context) error {
+func (s *servers) run(ctx context.Context) error {
 	var group errgroup.Group
-	group.Go(func() error { return g.servers.Run(ctx) })
+	group.Go(func() error { return s.Run(ctx) })
 	group.Go(func() error {
 		tick := time.NewTicker(consentsEvery)
 		defer tick.Stop()
@@ -101,36 +104,16 @@ func (g *Gateway) runServers(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-g.servers.changed:
-				g.takeServerTools(g.serverTools)
+			case <-s.changed:
+				s.give(s.tools)
 			case <-tick.C:
-				if err := g.servers.readConsents(ctx, g); err != nil && ctx.Err() == nil {
-					g.o.Logger.Warn("consents to tools of MCP servers not read, the known ones hold", "error", err)
+				if err := s.readConsents(ctx); err != nil && ctx.Err() == nil {
+					s.log.Warn("consents to tools of MCP servers not read, the known ones hold", "error", err)
 				}
 			}
 		}
 	})
 	return group.Wait()
-}
-
-// takeServerTools puts an edition into force whose agents have the tools that MCP servers have
-// now.
-func (es *editions) takeServerTools(offered func() []tools.Tool) {
-	es.reloading.Lock()
-	defer es.reloading.Unlock()
-	e := *es.present()
-	now := offered()
-	if sameTools(now, e.serverTools) {
-		return
-	}
-	e.agents = maps.Clone(e.agents)
-	e.serverTools = now
-	if err := e.giveTools(); err != nil {
-		es.o.Logger.Error("tools of MCP servers not given to the agents, the previous ones stay", "error", err)
-		return
-	}
-	e.turns.Agents = e.agents
-	es.current.Store(&e)
 }
 
 // sameTools reports whether tools of MCP servers are the same, in what their models do not read
@@ -153,34 +136,34 @@ func readOf(t tools.Tool) serverTool {
 	return r
 }
 
-// serverTools returns the tools that MCP servers have now.
-func (g *Gateway) serverTools() []tools.Tool {
-	if g.servers == nil {
+// tools returns the tools that MCP servers have now.
+func (s *servers) tools() []tools.Tool {
+	if s == nil {
 		return nil
 	}
-	return g.servers.Tools()
+	return s.Tools()
 }
 
-// recordedServers returns the tools of MCP servers as a recording has them.
-func (g *Gateway) recordedServers() []mcp.Recording {
-	if g.servers == nil {
+// record returns the tools of MCP servers as a recording has them.
+func (s *servers) record() []mcp.Recording {
+	if s == nil {
 		return nil
 	}
-	return g.servers.Record()
+	return s.Record()
 }
 
-// serversStatus returns how the MCP servers are; nil: this process has none.
-func (g *Gateway) serversStatus() []mcp.Status {
-	if g.servers == nil {
+// status returns how the MCP servers are; nil: this process has none.
+func (s *servers) status() []mcp.Status {
+	if s == nil {
 		return nil
 	}
-	return g.servers.Status()
+	return s.Status()
 }
 
 // consent notes that the operator consents to a tool of an MCP server, if it is described as
 // they have read it.
-func (g *Gateway) consent(ctx context.Context, server, tool, digest string) (mcp.ToolStatus, error) {
-	t, err := g.findServerTool(server, tool)
+func (s *servers) consent(ctx context.Context, server, tool, digest string) (mcp.ToolStatus, error) {
+	t, err := s.findTool(server, tool)
 	switch {
 	case err != nil:
 		return t, err
@@ -191,45 +174,45 @@ func (g *Gateway) consent(ctx context.Context, server, tool, digest string) (mcp
 	case t.State != mcp.New && t.State != mcp.Changed:
 		return t, &admin.Error{Kind: admin.Refused, Message: fmt.Sprintf("%s of %s cannot be offered: %s", tool, server, t.Why)}
 	}
-	if err := g.servers.book.Give(ctx, server, t.Definition()); err != nil {
+	if err := s.book.Give(ctx, server, t.Definition()); err != nil {
 		return t, err
 	}
-	g.o.Logger.Info("operator consented to a tool of an MCP server", "server", server, "tool", tool, "digest", digest)
-	return g.afterDecision(ctx, server, tool)
+	s.log.Info("operator consented to a tool of an MCP server", "server", server, "tool", tool, "digest", digest)
+	return s.afterDecision(ctx, server, tool)
 }
 
 // takeBackConsent has a tool of an MCP server not offered any more.
-func (g *Gateway) takeBackConsent(ctx context.Context, server, tool string) (mcp.ToolStatus, error) {
-	t, err := g.findServerTool(server, tool)
+func (s *servers) takeBackConsent(ctx context.Context, server, tool string) (mcp.ToolStatus, error) {
+	t, err := s.findTool(server, tool)
 	if err != nil {
 		return t, err
 	}
-	was, err := g.servers.book.TakeBack(ctx, server, tool)
+	was, err := s.book.TakeBack(ctx, server, tool)
 	if err != nil {
 		return t, err
 	}
 	if was {
-		g.o.Logger.Info("operator took back the consent to a tool of an MCP server", "server", server, "tool", tool)
+		s.log.Info("operator took back the consent to a tool of an MCP server", "server", server, "tool", tool)
 	}
-	return g.afterDecision(ctx, server, tool)
+	return s.afterDecision(ctx, server, tool)
 }
 
 // afterDecision has what was decided hold from the next turn on.
-func (g *Gateway) afterDecision(ctx context.Context, server, tool string) (mcp.ToolStatus, error) {
-	if err := g.servers.readConsents(ctx, g); err != nil {
+func (s *servers) afterDecision(ctx context.Context, server, tool string) (mcp.ToolStatus, error) {
+	if err := s.readConsents(ctx); err != nil {
 		return mcp.ToolStatus{}, err
 	}
-	g.takeServerTools(g.serverTools)
-	return g.findServerTool(server, tool)
+	s.give(s.tools)
+	return s.findTool(server, tool)
 }
 
-// findServerTool returns how a tool of an MCP server is. An error is what the operator reads.
-func (g *Gateway) findServerTool(server, tool string) (mcp.ToolStatus, error) {
-	for _, s := range g.serversStatus() {
-		if s.Name != server {
+// findTool returns how a tool of an MCP server is. An error is what the operator reads.
+func (s *servers) findTool(server, tool string) (mcp.ToolStatus, error) {
+	for _, st := range s.status() {
+		if st.Name != server {
 			continue
 		}
-		for _, t := range s.Tools {
+		for _, t := range st.Tools {
 			if t.Tool == tool {
 				return t, nil
 			}

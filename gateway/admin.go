@@ -42,7 +42,7 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Erasure: g.erasure, Retention: g.keepSessions,
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
-		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: func() []admin.Budget { return g.present().totalBudgets() }, Raised: g.raised, Counts: g.raiseCounts, Limits: func() budgets.Limits { return g.present().limits }, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: func() []admin.Budget { return g.present().totalBudgets() }, Raised: g.raises.of, Counts: g.raises.counts, Limits: func() budgets.Limits { return g.present().limits }, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		Why:     fateSource(opened, g.passed, g.o.Now).Find,
 		Refused: g.passed.Refused, PageCode: g.pageCode(),
 		StoreSize: opened.size, PricesOf: func() time.Time { return newestPrice(g.present().cfg, g.prices.View()) }, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,

@@ -117,7 +117,7 @@ func (e *edition) warn() {
 func (g *Gateway) equipEdition(e *edition) error {
 	store, b, book := g.opened.store, g.opened.log, g.people
 	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Raised: g.raised, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(g.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: fateSource(g.opened, g.passed, g.o.Now),
+		Store: store, Limits: e.limits, Raised: g.raises.of, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(g.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: fateSource(g.opened, g.passed, g.o.Now),
 	}
 	var err error
 	if e.errands, err = g.newErrandDesk(e); err != nil {

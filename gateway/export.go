@@ -27,7 +27,7 @@ func (g *Gateway) registerExports(opened resources, w *worker.Worker, checks []o
 	if g.cfg.HasRole(settings.RoleWorker) {
 		shared.Process.Slots = w.Slots
 	}
-	shared.Budgets = func() []ops.Budget { return g.meteredBudgets(store) }
+	shared.Budgets = g.raises.metered
 	g.money = ops.NewCosts(store, g.present().sets)
 	g.money.Mine = g.exports.Load
 	if err := errors.Join(g.metrics.Register(g.money), g.metrics.Register(shared)); err != nil {
@@ -36,15 +36,15 @@ func (g *Gateway) registerExports(opened resources, w *worker.Worker, checks []o
 	return nil
 }
 
-// meteredBudgets returns those that have metrics: of everything, and of each channel.
-func (g *Gateway) meteredBudgets(store sessions.Money) []ops.Budget {
-	e := g.present()
+// metered returns the budgets that have metrics: of everything, and of each channel.
+func (r *raises) metered() []ops.Budget {
+	e := r.present()
 	watch := func(scope, name, window string, of sessions.Scope) ops.Budget {
 		return ops.Budget{
 			Scope: scope, Name: name, Window: window, Limit: of.Limit,
-			Raised: func(ctx context.Context, at time.Time) (costs.Amount, error) { return g.raised(ctx, of, at) },
+			Raised: func(ctx context.Context, at time.Time) (costs.Amount, error) { return r.of(ctx, of, at) },
 			Spent: func(ctx context.Context, at time.Time) (settled, held costs.Amount, err error) {
-				return store.Spent(ctx, of, at)
+				return r.store.Spent(ctx, of, at)
 			},
 		}
 	}

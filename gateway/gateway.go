@@ -117,6 +117,7 @@ type Gateway struct {
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
+	raises        *raises           // as opened
 	erasure       *erasure.Desk     // as opened
 	passed        *fates.Book       // as opened: the messages of which no turn is made
 	questions     *approvals.Desk   // as opened
@@ -226,6 +227,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
+	g.raises = &raises{g.editions, store, g.people}
 	if g.servers, err = openServers(ctx, g.editions, opened, g.inquiries); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Why:     fateSource(opened, g.passed, g.o.Now).Find,
 		Refused: g.passed.Refused, PageCode: g.pageCode(),
 		StoreSize: opened.size, PricesOf: func() time.Time { return newestPrice(g.present().cfg, g.prices.View()) }, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
-		Sandbox: func() *admin.Sandbox { return sandboxStatus(opened.sandbox, g.present().cfg) }, Servers: g.servers.status, Consent: g.servers.consent, TakeBackConsent: g.servers.takeBackConsent, BeginLogin: g.servers.beginLogin, FinishLogin: g.servers.finishLogin, Logout: g.servers.logout, Jobs: g.listJobs, RunJob: g.runJob, Context: func(ctx context.Context, s sessions.Session) (*admin.Context, error) {
+		Sandbox: func() *admin.Sandbox { return sandboxStatus(opened.sandbox, g.present().cfg) }, Servers: g.servers.status, Consent: g.servers.consent, TakeBackConsent: g.servers.takeBackConsent, BeginLogin: g.servers.beginLogin, FinishLogin: g.servers.finishLogin, Logout: g.servers.logout, Jobs: g.schedules.list, RunJob: g.schedules.run, Context: func(ctx context.Context, s sessions.Session) (*admin.Context, error) {
 			return g.present().measureSession(ctx, s)
 		},
 	})

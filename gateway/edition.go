@@ -120,7 +120,7 @@ func (g *Gateway) equipEdition(e *edition) error {
 		Store: store, Limits: e.limits, Raised: g.raises.of, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(g.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: fateSource(g.opened, g.passed, g.o.Now),
 	}
 	var err error
-	if e.errands, err = g.newErrandDesk(e); err != nil {
+	if e.errands, err = g.schedules.newErrandDesk(e); err != nil {
 		return err
 	}
 	e.commands.Errands = e.errands

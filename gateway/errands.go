@@ -13,38 +13,38 @@ import (
 )
 
 // newErrandDesk returns what people have scheduled, by the configuration of e.
-func (g *Gateway) newErrandDesk(e *edition) (*errands.Desk, error) {
+func (s *schedules) newErrandDesk(e *edition) (*errands.Desk, error) {
 	most, err := budgets.Parse(e.cfg.Cron.People.MaxCost)
 	if err != nil {
 		return nil, fmt.Errorf("cron.people.max_cost: %w", err)
 	}
 	desk := &errands.Desk{
 		MaxCost: most,
-		Config:  e.cfg.Cron.People, Book: &errands.Book{Store: g.opened.store, Now: g.o.Now}, Log: g.o.Logger,
-		Judge: func(ctx context.Context, m channels.Message) (errands.Judgement, error) { return g.judge(ctx, e, m) },
+		Config:  e.cfg.Cron.People, Book: &errands.Book{Store: s.store, Now: s.o.Now}, Log: s.o.Logger,
+		Judge: func(ctx context.Context, m channels.Message) (errands.Judgement, error) { return s.judge(ctx, e, m) },
 	}
-	desk.Estimate = func(ctx context.Context, one errands.Errand) (string, error) { return g.estimate(ctx, desk, one) }
+	desk.Estimate = func(ctx context.Context, one errands.Errand) (string, error) { return s.estimate(ctx, desk, one) }
 	return desk, nil
 }
 
 // judge says who the sender of m is in its chat, as things are now.
-func (g *Gateway) judge(ctx context.Context, e *edition, m channels.Message) (errands.Judgement, error) {
+func (s *schedules) judge(ctx context.Context, e *edition, m channels.Message) (errands.Judgement, error) {
 	src, ok := e.arrivals.Sources[m.Channel]
 	if !ok {
 		return errands.Judgement{Unknown: true}, nil
 	}
-	chat, err := g.opened.store.Chat(ctx, sessions.ChatID{Channel: m.Address.Channel, Account: m.Address.Account, Peer: m.Address.Peer})
+	chat, err := s.store.Chat(ctx, sessions.ChatID{Channel: m.Address.Channel, Account: m.Address.Account, Peer: m.Address.Peer})
 	if err != nil {
 		return errands.Judgement{}, fmt.Errorf("look at the chat: %w", err)
 	}
-	v, err := intake.Reauthorize(ctx, g.people, e.arrivals.Sources, m, chat.IDs...)
+	v, err := intake.Reauthorize(ctx, s.people, e.arrivals.Sources, m, chat.IDs...)
 	if err != nil {
 		return errands.Judgement{}, err //nolint:wrapcheck // it says which
 	}
 	if chat.Closed || !v.Allowed {
 		return errands.Judgement{Role: roles.None}, nil
 	}
-	d, err := g.people.Standing(ctx, m.Channel, m.Sender)
+	d, err := s.people.Standing(ctx, m.Channel, m.Sender)
 	if err != nil {
 		return errands.Judgement{}, err //nolint:wrapcheck // it says which
 	}

@@ -118,6 +118,7 @@ type Gateway struct {
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
 	raises        *raises           // as opened
+	schedules     *schedules        // as opened
 	erasure       *erasure.Desk     // as opened
 	passed        *fates.Book       // as opened: the messages of which no turn is made
 	questions     *approvals.Desk   // as opened
@@ -228,6 +229,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
 	g.raises = &raises{g.editions, store, g.people}
+	g.schedules = &schedules{g.editions, store, g.tracedLog("schedule"), g.people}
 	if g.servers, err = openServers(ctx, g.editions, opened, g.inquiries); err != nil {
 		return err
 	}

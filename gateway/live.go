@@ -89,7 +89,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 		part(watching, &watchers, "workspaces", func(ctx context.Context) error { return g.workspaces.sweep(ctx, kept.store) })
 		part(failed, &workers, "worker", w.Run)
 		part(failed, &takers, "schedule", func(ctx context.Context) error {
-			return g.runAsLeader(ctx, kept.log, leaseSchedule, g.newScheduler().Run)
+			return g.runAsLeader(ctx, kept.log, leaseSchedule, g.schedules.scheduler().Run)
 		})
 	}
 

@@ -10,18 +10,28 @@ import (
 
 	"parley/costs"
 	"parley/gateway/errands"
+	"parley/gateway/people"
 	"parley/gateway/recording"
 	"parley/gateway/schedule"
 	"parley/pause"
+	"parley/sessions"
 )
 
-// newScheduler returns what queues the runs of the jobs in force.
-func (g *Gateway) newScheduler() *schedule.Scheduler {
+// schedules are the jobs of the configuration and those of people, with their runs.
+type schedules struct {
+	*editions
+	store  sessions.Store
+	log    queue
+	people *people.Book
+}
+
+// scheduler returns what queues the runs of the jobs in force.
+func (s *schedules) scheduler() *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Jobs: g.allJobs, Resolve: func(ctx context.Context, j schedule.Job) (schedule.Job, bool, error) {
-			return g.present().errands.Resolve(ctx, j)
+		Jobs: s.all, Resolve: func(ctx context.Context, j schedule.Job) (schedule.Job, bool, error) {
+			return s.present().errands.Resolve(ctx, j)
 		},
-		Log: g.tracedLog("schedule"), Store: g.opened.store, Observer: g.metrics, Logger: g.o.Logger, Now: g.o.Now, Wait: pause.For,
+		Log: s.log, Store: s.store, Observer: s.metrics, Logger: s.o.Logger, Now: s.o.Now, Wait: pause.For,
 	}
 }
 
@@ -35,16 +45,16 @@ func (e *edition) recordedJobs(ctx context.Context) (map[string]recording.Job, e
 	return m, err //nolint:wrapcheck // it says of what
 }
 
-// runJob queues a run of a job for now.
-func (g *Gateway) runJob(ctx context.Context, j schedule.Job) error {
-	return schedule.Publish(ctx, g.tracedLog("schedule"), j, j.MessageByHand(rand.Text(), g.o.Now())) //nolint:wrapcheck // it says of which job
+// run queues a run of a job for now.
+func (s *schedules) run(ctx context.Context, j schedule.Job) error {
+	return schedule.Publish(ctx, s.log, j, j.MessageByHand(rand.Text(), s.o.Now())) //nolint:wrapcheck // it says of which job
 }
 
-// allJobs returns the jobs in force and those of people. With an error they are those of the
+// all returns the jobs in force and those of people. With an error they are those of the
 // configuration alone.
-func (g *Gateway) allJobs(ctx context.Context) ([]schedule.Job, error) {
-	own, err := g.present().errands.Jobs(ctx)
-	return append(g.present().ownJobs(), own...), err
+func (s *schedules) all(ctx context.Context) ([]schedule.Job, error) {
+	own, err := s.present().errands.Jobs(ctx)
+	return append(s.present().ownJobs(), own...), err
 }
 
 // enoughRuns is of how many runs an estimate is made at least.
@@ -55,13 +65,13 @@ const mostCompared = 2000
 
 // estimate says what an errand will cost, by what runs of people's schedules have cost that the same
 // agent did; not what it would cost when there were too few.
-func (g *Gateway) estimate(ctx context.Context, desk *errands.Desk, e errands.Errand) (string, error) {
+func (s *schedules) estimate(ctx context.Context, desk *errands.Desk, e errands.Errand) (string, error) {
 	j, err := desk.Job(ctx, e.Name)
 	if err != nil {
 		return "", err //nolint:wrapcheck // it says of what
 	}
-	now := g.o.Now()
-	runs, err := schedule.FindRuns(ctx, g.opened.store, now.Add(-schedule.LookedBack), mostCompared, func(job, agent string) (string, bool) {
+	now := s.o.Now()
+	runs, err := schedule.FindRuns(ctx, s.store, now.Add(-schedule.LookedBack), mostCompared, func(job, agent string) (string, bool) {
 		return "", errands.IsName(job) && agent == j.Key.Agent()
 	})
 	if err != nil {
@@ -81,10 +91,10 @@ func (g *Gateway) estimate(ctx context.Context, desk *errands.Desk, e errands.Er
 	return fmt.Sprintf("A run costs about %s, the median of %d such runs; this is %d runs in the next 30 days, about %s.", each.Display(), n, times, (each * costs.Amount(times)).Display()), nil
 }
 
-// listJobs returns all jobs as operators see them: those of people that may not run now are off.
-func (g *Gateway) listJobs(ctx context.Context) ([]schedule.Job, error) {
-	own, err := g.present().errands.List(ctx)
-	return append(g.present().ownJobs(), own...), err //nolint:wrapcheck // it says of what
+// list returns all jobs as operators see them: those of people that may not run now are off.
+func (s *schedules) list(ctx context.Context) ([]schedule.Job, error) {
+	own, err := s.present().errands.List(ctx)
+	return append(s.present().ownJobs(), own...), err //nolint:wrapcheck // it says of what
 }
 
 // ownJobs returns the jobs of the configuration, by name.

@@ -42,7 +42,6 @@ import (
 	"parley/gateway/people"
 	"parley/gateway/redaction"
 	"parley/gateway/settings"
-	"parley/gateway/tracing"
 	"parley/gateway/webhooks"
 	"parley/gateway/worker"
 	"parley/pause"
@@ -112,8 +111,8 @@ type setup struct {
 type Gateway struct {
 	*setup
 	*editions
-	opened        resources       // set before Started is closed
-	traces        *tracing.Tracer // as opened; nil: there are none
+	opened        resources // set before Started is closed
+	traces        traces    // as opened
 	chans         []channels.Channel
 	intake        *intake.Intake    // set before any channel receives
 	people        *people.Book      // as opened
@@ -220,16 +219,18 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
 	g.opened, g.sandbox, g.equip = opened, opened.sandbox, g.equipEdition
-	if g.traces, err = g.newTracer(stands.generation); err != nil {
+	tracer, err := g.newTracer(stands.generation)
+	if err != nil {
 		return err
 	}
+	g.traces = traces{tracer, b}
 	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
 	if err := g.openInquiries(ctx, opened); err != nil {
 		return err
 	}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
 	g.raises = &raises{g.editions, store, g.people}
-	g.schedules = &schedules{g.editions, store, g.tracedLog("schedule"), g.people}
+	g.schedules = &schedules{g.editions, store, g.traces.queue("schedule"), g.people}
 	if g.servers, err = openServers(ctx, g.editions, opened, g.inquiries); err != nil {
 		return err
 	}
@@ -245,21 +246,21 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	}
 	out := delivery.New(delivery.Options{
 		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
-		Redactor: g.redactor, Delivered: answerObserver(ctx, g.o, g.workspaces, store), Attempted: g.traceDeliveries(),
+		Redactor: g.redactor, Delivered: answerObserver(ctx, g.o, g.workspaces, store), Attempted: g.traces.deliveries(),
 	})
 	in := &intake.Intake{
 		Passed:  g.passed,
 		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g.editions},
-		Log: g.tracedLog("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Log: g.traces.queue("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Refused: tellRefused(g.o, b),
 	}
 	w, err := worker.New(worker.Options{
-		Config: g.cfg.Worker, Identity: sessions.Worker{Name: g.name(), Nonce: rand.Text()}, Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.tracedLog("worker"), Signs: opened.signs(g.cfg), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
+		Config: g.cfg.Worker, Identity: sessions.Worker{Name: g.name(), Nonce: rand.Text()}, Generation: stands.generation, AmbiguousThrough: stands.ambiguousThrough, Log: g.traces.queue("worker"), Signs: opened.signs(g.cfg), Store: ops.MeteredStore{Store: store, Metrics: g.metrics},
 		Present: func() *worker.Settings { return &g.present().turns }, Subagents: children,
 		Busy: busy, Workspace: g.workspaces.make, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Command: g.cfg.Channels.Command,
 		Handoff: func(channel string) worker.Handoff { return out.Handoff(channel) },
-		Watcher: g.traceTurns(), PassOver: in.PassOver,
+		Watcher: g.traces.turns(), PassOver: in.PassOver,
 	})
 	if err != nil {
 		return err

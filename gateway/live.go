@@ -72,12 +72,12 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	})
 	part(watching, &watchers, "store", kept.maintain)
 	part(watching, &watchers, "messages that are passed over", g.passed.Run)
-	if g.traces != nil { // to the end, for what the others do last
-		part(watching, &watchers, "traces", g.traces.Run)
+	if g.traces.tracer != nil { // to the end, for what the others do last
+		part(watching, &watchers, "traces", g.traces.tracer.Run)
 	}
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, kept.log) })
 	if g.cfg.HasRole(settings.RoleGateway) {
-		f := newChannelRunners(g, kept.log, kept.store, out, vital.guard(g.traceEvents(in.Accept)))
+		f := newChannelRunners(g, kept.log, kept.store, out, vital.guard(g.traces.events(in.Accept)))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)

@@ -46,12 +46,18 @@ func conventionalProvider(kind string) string {
 	return kind
 }
 
-// traceEvents returns next, with a span around what it queues.
-func (g *Gateway) traceEvents(next channels.Accept) channels.Accept {
-	if g.traces == nil {
+// traces has what this process does with messages traced; without a tracer nothing is.
+type traces struct {
+	tracer *tracing.Tracer
+	log    *broker.Broker
+}
+
+// events returns next, with a span around what it queues.
+func (t traces) events(next channels.Accept) channels.Accept {
+	if t.tracer == nil {
 		return next
 	}
-	return g.traces.Accept(next)
+	return t.tracer.Accept(next)
 }
 
 // queue is the message log as the parts that queue messages have it.
@@ -61,12 +67,12 @@ type queue interface {
 	Waiting(ctx context.Context, token string, after uint64) (int, error)
 }
 
-// tracedLog is the message log of a part. What it queues begins a trace.
-func (g *Gateway) tracedLog(part string) queue {
-	if g.traces == nil {
-		return g.opened.log
+// queue is the message log of a part. What it queues begins a trace.
+func (t traces) queue(part string) queue {
+	if t.tracer == nil {
+		return t.log
 	}
-	return tracedLog{Broker: g.opened.log, tracer: g.traces, part: part}
+	return tracedLog{Broker: t.log, tracer: t.tracer, part: part}
 }
 
 type tracedLog struct {
@@ -81,12 +87,12 @@ func (l tracedLog) Publish(ctx context.Context, e broker.Envelope) (uint64, erro
 	return l.tracer.Publish(ctx, l.part, l.Broker, e) //nolint:wrapcheck // it is the log's
 }
 
-// traceTurns returns what sees the work on turns; nil: nobody does.
-func (g *Gateway) traceTurns() worker.Watcher {
-	if g.traces == nil {
+// turns returns what sees the work on turns; nil: nobody does.
+func (t traces) turns() worker.Watcher {
+	if t.tracer == nil {
 		return nil
 	}
-	return turnTracer{g.traces}
+	return turnTracer{t.tracer}
 }
 
 type turnTracer struct{ tracer *tracing.Tracer }
@@ -103,9 +109,9 @@ func (t turnTracer) Begin(w worker.Work) worker.TurnWatcher {
 // Titled implements [worker.Watcher].
 func (t turnTracer) Titled(turn string, r agent.CallReport) { t.tracer.Titled(turn, r) }
 
-// traceDeliveries returns what is called with each attempt at a delivery; nil: nothing is.
-func (g *Gateway) traceDeliveries() func(sessions.Delivery, time.Time, delivery.Outcome) {
-	if g.traces == nil {
+// deliveries returns what is called with each attempt at a delivery; nil: nothing is.
+func (t traces) deliveries() func(sessions.Delivery, time.Time, delivery.Outcome) {
+	if t.tracer == nil {
 		return nil
 	}
 	return func(d sessions.Delivery, began time.Time, how delivery.Outcome) {
@@ -115,6 +121,6 @@ func (g *Gateway) traceDeliveries() func(sessions.Delivery, time.Time, delivery.
 			failed = string(how)
 		case delivery.Delivered, delivery.Repeated, delivery.Overtaken:
 		}
-		g.traces.Delivered(d, began, string(cmp.Or(how, delivery.Delivered)), failed)
+		t.tracer.Delivered(d, began, string(cmp.Or(how, delivery.Delivered)), failed)
 	}
 }

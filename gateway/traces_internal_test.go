@@ -15,18 +15,18 @@ import (
 // allocation more than without.
 func TestNoTraces(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{editions: &editions{setup: &setup{}}}
-	if tracer, err := g.newTracer("g"); tracer != nil || err != nil {
+	es, none := &editions{setup: &setup{}}, traces{}
+	if tracer, err := es.newTracer("g"); tracer != nil || err != nil {
 		t.Errorf("there is a tracer without an endpoint: %v, %v", tracer, err)
 	}
-	if g.traceTurns() != nil || g.traceDeliveries() != nil {
+	if none.turns() != nil || none.deliveries() != nil {
 		t.Error("turns or deliveries are observed")
 	}
-	if log, ok := g.tracedLog("intake").(*broker.Broker); !ok {
+	if log, ok := none.queue("intake").(*broker.Broker); !ok {
 		t.Errorf("something stands before the log: %T", log)
 	}
 	next := func(context.Context, channels.Message) error { return nil }
-	if reflect.ValueOf(g.traceEvents(next)).Pointer() != reflect.ValueOf(next).Pointer() {
+	if reflect.ValueOf(none.events(next)).Pointer() != reflect.ValueOf(next).Pointer() {
 		t.Error("something stands before intake")
 	}
 }

@@ -7,15 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
-	"parley/channels"
 	"parley/gateway/admin"
 	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/page"
-	"parley/gateway/settings"
 	"parley/sessions"
 )
 
@@ -42,10 +39,10 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 		Erasure: g.erasure, Retention: g.keepSessions,
 		Recent:   func() admin.Recent { return admin.RecentOf(g.metrics.Recent()) },
 		Circuits: func() []admin.Circuit { return admin.CircuitsOf(g.circuits.Open()) },
-		Ready:    g.ops.Report, Channels: g.channelStatus, Budgets: func() []admin.Budget { return g.present().totalBudgets() }, Raised: g.raises.of, Counts: g.raises.counts, Limits: func() budgets.Limits { return g.present().limits }, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
+		Ready:    g.ops.Report, Channels: g.accounts.status, Budgets: func() []admin.Budget { return g.present().totalBudgets() }, Raised: g.raises.of, Counts: g.raises.counts, Limits: func() budgets.Limits { return g.present().limits }, Redact: g.redactor.Clean, Logger: g.o.Logger, Now: g.o.Now,
 		Why:     fateSource(opened, g.passed, g.o.Now).Find,
 		Refused: g.passed.Refused, PageCode: g.pageCode(),
-		StoreSize: opened.size, PricesOf: func() time.Time { return newestPrice(g.present().cfg, g.prices.View()) }, Linked: g.linkedAccounts, Reload: g.Reload, Reloaded: g.reloads.status,
+		StoreSize: opened.size, PricesOf: func() time.Time { return newestPrice(g.present().cfg, g.prices.View()) }, Linked: func() map[string]admin.NamedAccount { return g.accounts.linked(g.present().cfg.Accounts()) }, Reload: g.Reload, Reloaded: g.reloads.status,
 		Sandbox: func() *admin.Sandbox { return sandboxStatus(opened.sandbox, g.present().cfg) }, Servers: g.servers.status, Consent: g.servers.consent, TakeBackConsent: g.servers.takeBackConsent, BeginLogin: g.servers.beginLogin, FinishLogin: g.servers.finishLogin, Logout: g.servers.logout, Jobs: g.schedules.list, RunJob: g.schedules.run, Context: func(ctx context.Context, s sessions.Session) (*admin.Context, error) {
 			return g.present().measureSession(ctx, s)
 		},
@@ -116,22 +113,6 @@ func (e *edition) accountAccess() map[string]admin.Account {
 	all := map[string]admin.Account{}
 	for _, a := range e.cfg.Accounts() {
 		all[a.Name] = admin.Account{Access: a.Access, CheckPerson: a.Person}
-	}
-	return all
-}
-
-// linkedAccounts returns those of this process's accounts that are looked after through it, by
-// their names.
-func (g *Gateway) linkedAccounts() map[string]admin.NamedAccount {
-	all := map[string]admin.NamedAccount{}
-	for _, a := range g.present().cfg.Accounts() {
-		i := slices.IndexFunc(g.chans, func(c channels.Channel) bool { return c.Name() == a.Name })
-		if i < 0 || !g.cfg.HasRole(settings.RoleGateway) {
-			continue
-		}
-		if l, ok := g.chans[i].(channels.LinkedAccount); ok {
-			all[a.Name] = admin.NamedAccount{LinkedAccount: l, Network: a.Network.Name, Account: a.ID, Listed: a.Access.Groups}
-		}
 	}
 	return all
 }

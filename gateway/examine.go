@@ -38,7 +38,7 @@ type Examination struct {
 func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Finding, error) {
 	o := doctor.Options{
 		StateDir: g.cfg.StateDir, UID: os.Geteuid(), Space: disks.SpaceAt, Now: g.o.Now,
-		Warnings: e.Warnings, Running: e.Running, Channels: g.chans, PricesOf: newestPrice(g.present().cfg, g.prices.View()), Exposures: exposures(g.cfg),
+		Warnings: e.Warnings, Running: e.Running, Channels: g.accounts.chans, PricesOf: newestPrice(g.present().cfg, g.prices.View()), Exposures: exposures(g.cfg),
 	}
 	if g.cfg.Broker.URL != "" {
 		o.Log = func(ctx context.Context) (broker.Inspection, error) { return broker.Inspect(ctx, g.brokerOptions()) }

@@ -26,7 +26,7 @@ const yieldEvery = 500 * time.Millisecond
 // brings to a webhook is taken by every process, since it is unknown which of them
 // it comes to.
 type channelRunners struct {
-	g      *Gateway
+	*accounts
 	log    *broker.Broker
 	store  sessions.Records
 	out    *delivery.Delivery
@@ -35,16 +35,16 @@ type channelRunners struct {
 	broken chan error // one for each channel that cannot go on
 }
 
-func newChannelRunners(g *Gateway, b *broker.Broker, store sessions.Records, out *delivery.Delivery, accept channels.Accept) *channelRunners {
-	files := &attachments.Server{Log: b, MaxBytes: g.cfg.Attachments.MaxBytes, Logger: g.o.Logger}
-	return &channelRunners{g: g, log: b, store: store, out: out, files: files, accept: accept, broken: make(chan error, len(g.chans))}
+func newChannelRunners(as *accounts, b *broker.Broker, store sessions.Records, out *delivery.Delivery, accept channels.Accept) *channelRunners {
+	files := &attachments.Server{Log: b, MaxBytes: as.cfg.Attachments.MaxBytes, Logger: as.o.Logger}
+	return &channelRunners{accounts: as, log: b, store: store, out: out, files: files, accept: accept, broken: make(chan error, len(as.chans))}
 }
 
 // awaitAllBroken returns an error when no channel is left that can go on, and nil when
 // ctx ends.
 func (f *channelRunners) awaitAllBroken(ctx context.Context) error {
 	var errs []error
-	for range f.g.chans {
+	for range f.chans {
 		select {
 		case err := <-f.broken:
 			errs = append(errs, err)
@@ -58,7 +58,7 @@ func (f *channelRunners) awaitAllBroken(ctx context.Context) error {
 // run receives until taking ends, and sends until sending does.
 func (f *channelRunners) run(taking, sending context.Context) error {
 	var group errgroup.Group
-	for _, c := range f.g.chans {
+	for _, c := range f.chans {
 		group.Go(func() error { return f.runChannel(taking, sending, c) })
 	}
 	return group.Wait()
@@ -83,7 +83,7 @@ func (f *channelRunners) runChannel(taking, sending context.Context, c channels.
 		}
 	})()
 	f.setElsewhere(c, true)
-	err := f.g.runAsLeader(waiting, f.log, f.g.leases[c.Name()], func(held context.Context) error {
+	err := f.runAsLeader(waiting, f.log, f.leases[c.Name()], func(held context.Context) error {
 		mine.Store(true)
 		f.setElsewhere(c, false)
 		defer f.setElsewhere(c, true)
@@ -105,8 +105,8 @@ func (f *channelRunners) runChannel(taking, sending context.Context, c channels.
 
 // setElsewhere notes that another process has the channel.
 func (f *channelRunners) setElsewhere(c channels.Channel, is bool) {
-	if f.g.cfg.Broker.URL != "" {
-		f.g.channelStatus.SetElsewhere(c.Name(), is)
+	if f.cfg.Broker.URL != "" {
+		f.status.SetElsewhere(c.Name(), is)
 	}
 }
 
@@ -114,7 +114,7 @@ func (f *channelRunners) setElsewhere(c channels.Channel, is bool) {
 // held ends; or when the process takes nothing any more and another waits to.
 func (f *channelRunners) runOwned(taking, held context.Context, c channels.Channel, broke func(error)) {
 	if err := f.restoreWaits(held, c); err != nil && held.Err() == nil {
-		f.g.o.Logger.Warn("stored rate limits not restored", "channel", c.Name(), "error", err)
+		f.o.Logger.Warn("stored rate limits not restored", "channel", c.Name(), "error", err)
 	}
 	receiving, stopReceiving := context.WithCancel(held)
 	defer context.AfterFunc(taking, stopReceiving)()
@@ -129,7 +129,7 @@ func (f *channelRunners) runOwned(taking, held context.Context, c channels.Chann
 	var parts sync.WaitGroup
 	parts.Go(func() {
 		if err := f.out.Send(sending, c.Name()); err != nil {
-			f.g.o.Logger.Error("sending stopped", "channel", c.Name(), "error", err)
+			f.o.Logger.Error("sending stopped", "channel", c.Name(), "error", err)
 		}
 	})
 	parts.Go(func() { f.files.Serve(sending, c) })
@@ -149,19 +149,19 @@ func (f *channelRunners) holdUntilWanted(taking, held context.Context, c channel
 		return
 	case <-taking.Done():
 	}
-	if f.g.cfg.Broker.URL == "" {
+	if f.cfg.Broker.URL == "" {
 		<-held.Done()
 		return
 	}
 	tick := time.NewTicker(yieldEvery)
 	defer tick.Stop()
 	for {
-		wanted, err := f.log.IsWanted(held, f.g.leases[c.Name()])
+		wanted, err := f.log.IsWanted(held, f.leases[c.Name()])
 		switch {
 		case held.Err() != nil:
 			return
 		case err != nil:
-			f.g.o.Logger.Warn("channel lease query failed", "channel", c.Name(), "error", err)
+			f.o.Logger.Warn("channel lease query failed", "channel", c.Name(), "error", err)
 		case wanted:
 			return
 		}
@@ -180,7 +180,7 @@ func (f *channelRunners) receive(ctx context.Context, c channels.Channel, broke 
 	if ctx.Err() != nil {
 		return
 	}
-	f.g.o.Logger.Error("channel stopped", "channel", c.Name(), "error", err)
+	f.o.Logger.Error("channel stopped", "channel", c.Name(), "error", err)
 	broke(fmt.Errorf("%s: %w", c.Name(), err))
 }
 

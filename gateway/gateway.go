@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"parley/agent"
-	"parley/channels"
 	"parley/costs"
 	"parley/gateway/admin"
 	"parley/gateway/approvals"
@@ -111,31 +110,28 @@ type setup struct {
 type Gateway struct {
 	*setup
 	*editions
-	opened        resources // set before Started is closed
-	traces        traces    // as opened
-	chans         []channels.Channel
-	intake        *intake.Intake    // set before any channel receives
-	people        *people.Book      // as opened
-	raises        *raises           // as opened
-	schedules     *schedules        // as opened
-	erasure       *erasure.Desk     // as opened
-	passed        *fates.Book       // as opened: the messages of which no turn is made
-	questions     *approvals.Desk   // as opened
-	inquiries     *inquiries.Desk   // as opened
-	servers       *servers          // as opened; nil: there are no MCP servers
-	leases        map[string]string // of the bot accounts, by instance
-	started       chan struct{}
-	startedAt     time.Time     // set before Started is closed
-	ended         chan struct{} // closed when Run has returned
-	ops           *ops.Server
-	channelStatus *admin.Channels
-	admin         *admin.Server
-	page          *page.Server
-	hooks         *webhooks.Server
-	workspaces    *workspaces
-	texts         *documents.Reader // of files that people send
-	sentFiles     attachments.Quota // what people sent today
-	exports       atomic.Bool       // this process is the one that exports the cost
+	opened     resources // set before Started is closed
+	traces     traces    // as opened
+	accounts   *accounts
+	people     *people.Book    // as opened
+	raises     *raises         // as opened
+	schedules  *schedules      // as opened
+	erasure    *erasure.Desk   // as opened
+	passed     *fates.Book     // as opened: the messages of which no turn is made
+	questions  *approvals.Desk // as opened
+	inquiries  *inquiries.Desk // as opened
+	servers    *servers        // as opened; nil: there are no MCP servers
+	started    chan struct{}
+	startedAt  time.Time     // set before Started is closed
+	ended      chan struct{} // closed when Run has returned
+	ops        *ops.Server
+	admin      *admin.Server
+	page       *page.Server
+	hooks      *webhooks.Server
+	workspaces *workspaces
+	texts      *documents.Reader // of files that people send
+	sentFiles  attachments.Quota // what people sent today
+	exports    atomic.Bool       // this process is the one that exports the cost
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
@@ -213,7 +209,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	g.ops.Redact = g.redactor.Clean
 	g.ops.Notes = g.noteReport
 	defer func() { err = errors.Join(err, g.ops.Close()) }()
-	g.hooks, err = g.openWebhooks(ctx)
+	g.hooks, err = g.accounts.openWebhooks(ctx)
 	if err != nil {
 		return err
 	}
@@ -245,7 +241,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	out := delivery.New(delivery.Options{
-		Store: store, Log: b, Channels: g.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
+		Store: store, Log: b, Channels: g.accounts.chans, Files: b, Observer: g.metrics, Logger: log, Now: g.o.Now, Wait: pause.For,
 		Redactor: g.redactor, Delivered: answerObserver(ctx, g.o, g.workspaces, store), Attempted: g.traces.deliveries(),
 	})
 	in := &intake.Intake{
@@ -268,7 +264,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err := g.registerExports(opened, w, checks); err != nil {
 		return err
 	}
-	g.intake = in
+	g.accounts.intake = in
 	g.admin, err = g.openAdmin(ctx, opened, in)
 	if err != nil {
 		return err

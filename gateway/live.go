@@ -77,7 +77,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	}
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, kept.log) })
 	if g.cfg.HasRole(settings.RoleGateway) {
-		f := newChannelRunners(g, kept.log, kept.store, out, vital.guard(g.traces.events(in.Accept)))
+		f := newChannelRunners(g.accounts, kept.log, kept.store, out, vital.guard(g.traces.events(in.Accept)))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)
@@ -134,7 +134,7 @@ func (g *Gateway) noteReport(ctx context.Context) map[string]string {
 	if !g.cfg.HasRole(settings.RoleGateway) {
 		return report
 	}
-	for _, c := range g.channelStatus.Status() {
+	for _, c := range g.accounts.status.Status() {
 		report["channel "+c.Name] = "ok"
 		if !c.Up && !c.Elsewhere {
 			report["channel "+c.Name] = "not connected, and nothing comes in; the log says why"

@@ -47,7 +47,7 @@ func TestAChannelGoesOverTheProxyThatIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, ch := range g.chans {
+			for _, ch := range g.accounts.chans {
 				_, err := ch.Send(t.Context(), channels.Reply{To: places[ch.Name()], Body: channels.Body{Text: "hi"}})
 				if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
 					t.Errorf("%s gave %v, want an error with %q", ch.Name(), err, c.want)

@@ -150,7 +150,7 @@ func (g *Gateway) outgoingFiles(cfg settings.Config, b worker.FileStore) (*worke
 	}
 	s.Screen = func(content io.Reader) io.Reader { return g.redactor.Screen(content, files.ErrSecret) }
 	largest := map[string]int64{}
-	for _, c := range g.chans {
+	for _, c := range g.accounts.chans {
 		largest[c.Name()] = 0
 		if f, ok := c.(channels.FileSender); ok {
 			largest[c.Name()] = f.LargestFile()

@@ -25,10 +25,10 @@ func (f *channelRunners) restoreWaits(ctx context.Context, c channels.Channel) e
 	if !ok {
 		return nil
 	}
-	of := f.g.leases[c.Name()] + "/"
+	of := f.leases[c.Name()] + "/"
 	var known []channels.Wait
 	var failed error
-	err := f.store.Records(ctx, waitRecord, of, f.g.o.Now(), func(rec sessions.Record) bool {
+	err := f.store.Records(ctx, waitRecord, of, f.o.Now(), func(rec sessions.Record) bool {
 		var w channels.Wait
 		failed = json.Unmarshal(rec.Body, &w)
 		w.Until = rec.Expires
@@ -45,7 +45,7 @@ func (f *channelRunners) restoreWaits(ctx context.Context, c channels.Channel) e
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
 		if err := f.storeWait(ctx, c.Name(), of, w); err != nil {
-			f.g.o.Logger.Warn("rate limit not stored, a restart forgets it", "channel", c.Name(), "until", w.Until, "error", err)
+			f.o.Logger.Warn("rate limit not stored, a restart forgets it", "channel", c.Name(), "until", w.Until, "error", err)
 		}
 	})
 	return nil
@@ -58,7 +58,7 @@ func (f *channelRunners) storeWait(ctx context.Context, channel, of string, w ch
 	}
 	_, err = f.store.WriteRecord(ctx, sessions.Record{
 		ID:       sessions.RecordID{Kind: waitRecord, Key: of + strings.Join([]string{w.Scope, w.Chat}, "/")},
-		Revision: sessions.AnyRevision, Owner: channel, Body: body, Expires: w.Until, At: f.g.o.Now(),
+		Revision: sessions.AnyRevision, Owner: channel, Body: body, Expires: w.Until, At: f.o.Now(),
 	})
 	if err != nil {
 		return fmt.Errorf("keep a wait: %w", err)

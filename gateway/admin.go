@@ -31,7 +31,7 @@ func (g *Gateway) AdminSocket() string {
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	return admin.New(ctx, admin.Options{
 		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, Inquiries: g.inquiries, People: g.people, Accounts: func() map[string]admin.Account { return g.present().accountAccess() },
-		Record: g.recordingSource(opened.store, opened.log).Write,
+		Record: recordingSource(g.editions, opened, g.people, g.servers).Write,
 		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
 			return restoreSession(ctx, opened.store, r, token, g.o.Now)
 		},

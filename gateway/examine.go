@@ -61,7 +61,7 @@ func (g *Gateway) Examine(ctx context.Context, e Examination) ([]findings.Findin
 	if o.Models, err = g.present().modelsToExamine(e.NoModels); err != nil {
 		return nil, err
 	}
-	rooms := examinationRooms{g: g}
+	rooms := examinationRooms{setup: g.setup}
 	o.Servers = rooms.servers(ctx, e.NoServers)
 	found := doctor.Examine(ctx, o)
 	return found, rooms.close()

@@ -17,7 +17,7 @@ import (
 // examinationRooms are where the programs of MCP servers run while they are examined: in a sandbox,
 // each in an empty folder, as at the first start of a gateway. What they write there is removed.
 type examinationRooms struct {
-	g      *Gateway
+	*setup
 	folder string           // empty: no program was started
 	box    *sandbox.Sandbox // nil: none was opened
 }
@@ -25,11 +25,11 @@ type examinationRooms struct {
 // servers returns the MCP servers that turns of this process could use. With unlooked none is asked,
 // and no program is started.
 func (r *examinationRooms) servers(ctx context.Context, unlooked bool) (all []doctor.MCPServer) {
-	if !r.g.cfg.HasRole(settings.RoleWorker) {
+	if !r.cfg.HasRole(settings.RoleWorker) {
 		return nil
 	}
 	open := sync.OnceValue(func() error { return r.open(ctx) })
-	for _, c := range r.g.cfg.MCP.Servers {
+	for _, c := range r.cfg.MCP.Servers {
 		s := doctor.MCPServer{Name: c.Name, Where: c.Where()}
 		if !unlooked {
 			s.Examine = func(ctx context.Context) (mcp.Status, error) { return r.examine(ctx, c, open) }
@@ -41,7 +41,7 @@ func (r *examinationRooms) servers(ctx context.Context, unlooked bool) (all []do
 
 // open opens the sandbox, and makes the folder in which those of the programs are.
 func (r *examinationRooms) open(ctx context.Context) (err error) {
-	if r.box, err = (opener{r.g.setup}).openSandbox(ctx); err != nil {
+	if r.box, err = (opener{r.setup}).openSandbox(ctx); err != nil {
 		return err
 	}
 	if r.folder, err = os.MkdirTemp("", "parley-doctor-"); err != nil {
@@ -52,11 +52,10 @@ func (r *examinationRooms) open(ctx context.Context) (err error) {
 
 // examine looks how a server is. What it or its program says is shown without what is secret.
 func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func() error) (mcp.Status, error) {
-	g := r.g
 	o := mcp.Options{
-		Version: g.o.Version, Now: g.o.Now, Logins: g.cfg.LoginsDir(),
+		Version: r.o.Version, Now: r.o.Now, Logins: r.cfg.LoginsDir(),
 		Conceal: func(server string, secrets ...string) {
-			g.redactor.Replace("login at the MCP server "+server, secrets...)
+			r.redactor.Replace("login at the MCP server "+server, secrets...)
 		},
 	}
 	if len(c.Command) > 0 {
@@ -69,7 +68,7 @@ func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func(
 		o.Folder = func(server string) string { return filepath.Join(r.folder, server) }
 	}
 	st, err := mcp.Examine(ctx, c, o)
-	st.Problem = g.redactor.Clean(st.Problem)
+	st.Problem = r.redactor.Clean(st.Problem)
 	return st, err //nolint:wrapcheck // it names the server
 }
 

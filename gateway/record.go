@@ -8,23 +8,23 @@ import (
 	"time"
 
 	"parley/agent"
-	"parley/broker"
 	"parley/gateway/admin"
+	"parley/gateway/people"
 	"parley/gateway/recording"
 	"parley/gateway/worker"
 	"parley/sessions"
 )
 
 // recordingSource returns what sessions are exported by.
-func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recording.Source {
+func recordingSource(es *editions, opened resources, book *people.Book, mcpServers *servers) *recording.Source {
 	return &recording.Source{
-		Store: store, Log: b, Version: g.o.Version, TurnID: worker.TurnID, Redact: g.redactor.Clean, Now: g.o.Now, Price: g.prices.Price,
+		Store: opened.store, Log: opened.log, Version: es.o.Version, TurnID: worker.TurnID, Redact: es.redactor.Clean, Now: es.o.Now, Price: es.prices.Price,
 		Generation: func(ctx context.Context) (string, error) {
-			name, _, err := b.Generation(ctx)
+			name, _, err := opened.log.Generation(ctx)
 			return name, err
 		},
 		Agents: func(name string) (recording.Agent, bool) {
-			e := g.present()
+			e := es.present()
 			a, ok := e.cfg.Agents[name]
 			if !ok {
 				return recording.Agent{}, false
@@ -40,14 +40,14 @@ func (g *Gateway) recordingSource(store sessions.Store, b *broker.Broker) *recor
 			}, true
 		},
 		Setup: func(ctx context.Context) (recording.Setup, error) {
-			e := g.present()
-			named, err := recordedRoles(ctx, e.cfg, g.people)
+			e := es.present()
+			named, err := recordedRoles(ctx, e.cfg, book)
 			if err != nil {
 				return recording.Setup{}, err
 			}
 			jobs, err := e.recordedJobs(ctx)
 			return recording.Setup{
-				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Environment: e.cfg.Bash.Variables(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: g.servers.record(), ToolPrices: e.toolPrices,
+				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Environment: e.cfg.Bash.Variables(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: mcpServers.record(), ToolPrices: e.toolPrices,
 				Approvals: e.cfg.Approvals, Approvers: named.approvers, PrivateQuestions: e.recordedQuestions(), Guests: named.guests, Pause: e.limits.Pause, Jobs: jobs, Schedules: e.cfg.Cron.People.Enabled,
 			}, err
 		},

@@ -66,8 +66,8 @@ func (as *accounts) openWebhooks(ctx context.Context) (*webhooks.Server, error) 
 	return webhooks.New(ctx, as.cfg.Webhooks, hooks, as.o.Logger)
 }
 
-// linked returns those of accounts that are looked after through it, by
-// their names.
+// linked returns those of the configured accounts that this process has and that are looked after
+// through it, by their names.
 func (as *accounts) linked(configured []settings.Account) map[string]admin.NamedAccount {
 	all := map[string]admin.NamedAccount{}
 	for _, a := range configured {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"parley/gateway/inquiries"
 	"parley/gateway/messages"
@@ -17,9 +18,10 @@ import (
 
 // serverQuestions asks people what MCP servers want to know before they do a call.
 type serverQuestions struct {
-	*editions
+	present   func() *edition
 	inquiries *inquiries.Desk
 	store     sessions.Store
+	now       func() time.Time
 }
 
 var _ mcp.People = serverQuestions{}
@@ -53,7 +55,7 @@ func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool 
 		return mcp.Reply{}, err
 	}
 	r := mcp.Reply{Answer: q.Answer, Memo: q.Call.Memo}
-	switch q.State(s.o.Now()) {
+	switch q.State(s.now()) {
 	case inquiries.Answered:
 		r.State = mcp.Given
 	case inquiries.Expired:

@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"context"
 	"log/slog"
 	"maps"
 	"slices"
 
 	"parley/agent"
-	"parley/channels"
 	"parley/costs"
 	"parley/gateway/budgets"
 	"parley/gateway/commands"
@@ -21,7 +19,6 @@ import (
 	"parley/gateway/schedule"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
-	"parley/llm"
 	"parley/problems"
 	"parley/subagents"
 	"parley/tools"
@@ -111,55 +108,6 @@ func (e *edition) warn() {
 	e.warnRoots()
 	e.warnProxies()
 	e.warnNetwork()
-}
-
-// equipEdition completes e, which has its prices, with what stands on the store and the log.
-func (g *Gateway) equipEdition(e *edition) error {
-	store, b, book := g.opened.store, g.opened.log, g.people
-	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Raised: g.raises.of, Now: g.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(g.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: g.questions, Accounts: e.commandAccounts(), Fates: fateSource(g.opened, g.passed, g.o.Now),
-	}
-	var err error
-	if e.errands, err = g.schedules.newErrandDesk(e); err != nil {
-		return err
-	}
-	e.commands.Errands = e.errands
-	e.giveRunner(g.opened.sandbox)
-	e.serverTools = g.servers.tools()
-	if err := e.attachTools(store); err != nil {
-		return err
-	}
-	sends, err := g.outgoingFiles(e.cfg, b)
-	if err != nil {
-		return err
-	}
-	e.arrivals = intake.Settings{Sources: e.sources(), Agents: slices.Sorted(maps.Keys(e.cfg.Agents)), Limits: e.cfg.Limits}
-	loop := agent.Loop{
-		Circuit: g.circuits, Names: &llm.TemplateNames{}, Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
-		Prices: e.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
-		Pressure: e.cfg.Context, Redact: g.redactor.Clean, Now: g.o.Now, Log: g.o.Logger,
-	}
-	e.turns = worker.Settings{
-		Agents: e.agents, Loop: loop, Files: sends, Attachments: g.newImporter(e, b),
-		Children: &subagents.Settings{Config: e.cfg.Subagents, Agents: e.subagent, Loop: loop},
-		Limits:   e.limits, Waiting: e.cfg.WaitingByChannel(), Reactions: e.cfg.ReactionsByChannel(), Activity: e.cfg.ActivityByChannel(),
-		Goals:            e.cfg.Goals,
-		Approvals:        e.cfg.Approvals,
-		PrivateQuestions: e.cfg.PrivateQuestionsByChannel(),
-		Jobs:             e.jobs,
-		Errands:          e.errands,
-		Access:           e.cfg.AccessByChannel(),
-		ChoicePerSession: e.cfg.Session.ChoicePerSession(),
-		TurnTimeout:      e.cfg.Worker.TurnTimeout, Attempts: e.cfg.Worker.Attempts,
-		Authorize: func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
-			return intake.Reauthorize(ctx, book, e.arrivals.Sources, m, chat...)
-		},
-		Standing: book.Standing, Approvers: book.HasApprover,
-		AgentFor: func(m channels.Message, chat ...string) string {
-			return e.arrivals.Sources[m.Channel].Bound.AgentFor(m, chat...)
-		},
-	}
-	return nil
 }
 
 // commandAccounts returns the bot accounts as commands know them.

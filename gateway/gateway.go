@@ -28,7 +28,6 @@ import (
 	"parley/costs"
 	"parley/gateway/admin"
 	"parley/gateway/approvals"
-	"parley/gateway/attachments"
 	"parley/gateway/delivery"
 	"parley/gateway/documents"
 	"parley/gateway/erasure"
@@ -110,15 +109,13 @@ type setup struct {
 type Gateway struct {
 	*setup
 	*editions
-	opened     resources // set before Started is closed
-	traces     traces    // as opened
+	traces     traces // as opened
 	accounts   *accounts
 	people     *people.Book    // as opened
 	raises     *raises         // as opened
 	schedules  *schedules      // as opened
 	erasure    *erasure.Desk   // as opened
 	passed     *fates.Book     // as opened: the messages of which no turn is made
-	questions  *approvals.Desk // as opened
 	inquiries  *inquiries.Desk // as opened
 	servers    *servers        // as opened; nil: there are no MCP servers
 	started    chan struct{}
@@ -129,9 +126,7 @@ type Gateway struct {
 	page       *page.Server
 	hooks      *webhooks.Server
 	workspaces *workspaces
-	texts      *documents.Reader // of files that people send
-	sentFiles  attachments.Quota // what people sent today
-	exports    atomic.Bool       // this process is the one that exports the cost
+	exports    atomic.Bool // this process is the one that exports the cost
 }
 
 // New checks the configuration and wires what needs no disk and no network; it
@@ -149,7 +144,7 @@ func New(cfg settings.Config, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{setup: &setup{cfg: cfg, o: o, redactor: redaction.New(secretsOf(cfg)...)}, started: make(chan struct{}), ended: make(chan struct{})}
 	g.o.Logger = g.redactor.Logger(o.Logger)
-	g.workspaces, g.texts = newWorkspaces(cfg, g.o), documents.NewReader(g.o.PDFExtractor, g.o.Logger)
+	g.workspaces = newWorkspaces(cfg, g.o)
 	if err := g.wire(); err != nil {
 		return nil, err
 	}
@@ -214,25 +209,28 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.hooks.Close()) }()
-	g.opened, g.sandbox, g.equip = opened, opened.sandbox, g.equipEdition
 	tracer, err := g.newTracer(stands.generation)
 	if err != nil {
 		return err
 	}
 	g.traces = traces{tracer, b}
-	g.questions = &approvals.Desk{Store: store, Now: g.o.Now}
+	questions := &approvals.Desk{Store: store, Now: g.o.Now}
 	if err := g.openInquiries(ctx, opened); err != nil {
 		return err
 	}
 	g.people = &people.Book{Store: store, Now: g.o.Now, Count: g.metrics.AccessChanged}
-	g.raises = &raises{g.editions, store, g.people}
-	g.schedules = &schedules{g.editions, store, g.traces.queue("schedule"), g.people}
+	g.raises = &raises{g.present, store, g.people}
+	g.schedules = &schedules{g.setup, g.present, store, g.traces.queue("schedule"), g.people}
 	if g.servers, err = openServers(ctx, g.editions, opened, g.inquiries); err != nil {
 		return err
 	}
 	g.passed = &fates.Book{Store: store, Process: g.name(), Log: log, Now: g.o.Now}
 	g.erasure = g.newEraser(opened)
-	if err := g.equip(g.present()); err != nil {
+	g.equipment = &equipment{
+		setup: g.setup, opened: opened, accounts: g.accounts, circuits: g.circuits, people: g.people, questions: questions, passed: g.passed,
+		raises: g.raises, schedules: g.schedules, servers: g.servers, texts: documents.NewReader(g.o.PDFExtractor, log),
+	}
+	if err := g.equipment.equip(g.present()); err != nil {
 		return err
 	}
 	busy := &agent.Registry{}
@@ -246,8 +244,8 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	})
 	in := &intake.Intake{
 		Passed:  g.passed,
-		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g.editions},
-		Log: g.traces.queue("intake"), Store: store, People: g.people, Questions: g.questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
+		Present: func() *intake.Settings { return &g.present().arrivals }, Commands: commandDesk{g.present},
+		Log: g.traces.queue("intake"), Store: store, People: g.people, Questions: questions, Inquiries: g.inquiries, Observer: g.metrics, Logger: log, Now: g.o.Now,
 		Refused: tellRefused(g.o, b),
 	}
 	w, err := worker.New(worker.Options{
@@ -300,7 +298,7 @@ func (s *setup) name() string {
 }
 
 // commandDesk answers commands by the edition in force.
-type commandDesk struct{ *editions }
+type commandDesk struct{ present func() *edition }
 
 // Answer implements [intake.Commands].
 func (d commandDesk) Answer(ctx context.Context, by messages.Caller, c messages.Command) (string, error) {

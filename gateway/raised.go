@@ -16,9 +16,9 @@ import (
 
 // raises are what budgets are higher by for a while, with those who may still raise them.
 type raises struct {
-	*editions
-	store  sessions.Store
-	people *people.Book
+	present func() *edition
+	store   sessions.Store
+	people  *people.Book
 }
 
 // of returns by how much the budget of a scope is raised at that time, as turns have it that

@@ -16,7 +16,6 @@ import (
 	"parley/gateway/settings"
 	"parley/llm"
 	"parley/problems"
-	"parley/tools/sandbox"
 )
 
 // editions are the configuration in force, with its prices and what is known of its models, and put
@@ -29,10 +28,8 @@ type editions struct {
 	prices    *prices.Table
 	circuits  *llm.Circuits
 
-	// As opened:
-	money   *ops.Costs
-	equip   func(*edition) error // completes one with what stands on the store and the log
-	sandbox *sandbox.Sandbox     // nil: there is none
+	equipment *equipment // as opened
+	money     *ops.Costs // as opened
 }
 
 // newEditions puts the first edition into force.
@@ -136,7 +133,7 @@ func (es *editions) exchange() (admin.Reloaded, error) {
 	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
 	slices.Sort(changed)
 	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(es.cfg)...)
-	if es.sandbox == nil && len(e.cfg.Tools.Commands) > 0 && es.cfg.HasRole(settings.RoleWorker) { // nothing to run them in
+	if es.equipment.opened.sandbox == nil && len(e.cfg.Tools.Commands) > 0 && es.cfg.HasRole(settings.RoleWorker) { // nothing to run them in
 		restart = append(restart, toolsFile)
 		changed = slices.DeleteFunc(changed, func(path string) bool { return path == toolsFile })
 	}
@@ -154,7 +151,7 @@ func (es *editions) prepare(cfg settings.Config) (*edition, prices.Draft, error)
 	if err != nil {
 		return nil, prices.Draft{}, problems.List{{Path: "prices.file", Err: err}}
 	}
-	return e, list, es.equip(e)
+	return e, list, es.equipment.equip(e)
 }
 
 // toolsFile is the path of the file of command-line tools.

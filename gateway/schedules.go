@@ -19,10 +19,11 @@ import (
 
 // schedules are the jobs of the configuration and those of people, with their runs.
 type schedules struct {
-	*editions
-	store  sessions.Store
-	log    queue
-	people *people.Book
+	*setup
+	present func() *edition
+	store   sessions.Store
+	log     queue
+	people  *people.Book
 }
 
 // scheduler returns what queues the runs of the jobs in force.

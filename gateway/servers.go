@@ -48,7 +48,7 @@ func openServers(ctx context.Context, es *editions, opened resources, desk *inqu
 	}
 	s := &servers{book: &consents.Book{Store: opened.store, Now: es.o.Now}, log: es.o.Logger, changed: make(chan struct{}, 1), give: es.takeServerTools}
 	o := mcp.Options{
-		Servers: es.cfg.MCP.Servers, Version: es.o.Version, Log: es.o.Logger, Now: es.o.Now, Changed: s.noteChange, People: serverQuestions{es, desk, opened.store},
+		Servers: es.cfg.MCP.Servers, Version: es.o.Version, Log: es.o.Logger, Now: es.o.Now, Changed: s.noteChange, People: serverQuestions{es.present, desk, opened.store, es.o.Now},
 		Logins: es.cfg.LoginsDir(),
 		Conceal: func(server string, secrets ...string) {
 			es.redactor.Replace("login at the MCP server "+server, secrets...)

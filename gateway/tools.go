@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"parley/channels"
 	"parley/gateway/errands"
 	"parley/gateway/messages"
 	"parley/gateway/settings"
-	"parley/gateway/worker"
 	"parley/sessions"
 	"parley/subagents"
 	"parley/subagents/overview"
@@ -140,26 +137,6 @@ func (e *edition) resultBytes() int {
 		return 0
 	}
 	return e.cfg.Context.Filled().ResultBytes
-}
-
-// outgoingFiles returns how turns send files into their chats.
-func (g *Gateway) outgoingFiles(cfg settings.Config, b worker.FileStore) (*worker.Files, error) {
-	s, err := files.NewSender(cfg.Files)
-	if err != nil {
-		return nil, err
-	}
-	s.Screen = func(content io.Reader) io.Reader { return g.redactor.Screen(content, files.ErrSecret) }
-	largest := map[string]int64{}
-	for _, c := range g.accounts.chans {
-		largest[c.Name()] = 0
-		if f, ok := c.(channels.FileSender); ok {
-			largest[c.Name()] = f.LargestFile()
-		}
-	}
-	return &worker.Files{Sender: s, Store: b, Largest: func(channel string) (int64, bool) {
-		limit, known := largest[channel]
-		return limit, known
-	}}, nil
 }
 
 // startableAgents returns the agents that a session may start: another of its own kind,

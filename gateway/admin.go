@@ -13,6 +13,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/intake"
 	"parley/gateway/page"
+	"parley/gateway/settings"
 	"parley/sessions"
 )
 
@@ -30,7 +31,7 @@ func (g *Gateway) AdminSocket() string {
 // openAdmin binds the operator's socket.
 func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.Intake) (*admin.Server, error) {
 	return admin.New(ctx, admin.Options{
-		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, Inquiries: g.inquiries, People: g.people, Accounts: func() map[string]admin.Account { return g.present().accountAccess() },
+		Socket: g.cfg.Admin.Socket, Version: g.o.Version, StateDir: g.cfg.StateDir, Store: opened.store, Log: opened.log, Intake: in, Inquiries: g.inquiries, People: g.people, Accounts: func() map[string]admin.Account { return accountAccess(g.present().cfg) },
 		Record: recordingSource(g.editions, opened, g.people, g.servers).Write,
 		Restore: func(ctx context.Context, r io.Reader, token string) (admin.Restored, error) {
 			return restoreSession(ctx, opened.store, r, token, g.o.Now)
@@ -109,9 +110,9 @@ func (g *Gateway) NewPageCode(by string) admin.PageCode {
 }
 
 // accountAccess returns who may talk to each bot account, as configured.
-func (e *edition) accountAccess() map[string]admin.Account {
+func accountAccess(c settings.Config) map[string]admin.Account {
 	all := map[string]admin.Account{}
-	for _, a := range e.cfg.Accounts() {
+	for _, a := range c.Accounts() {
 		all[a.Name] = admin.Account{Access: a.Access, CheckPerson: a.Person}
 	}
 	return all

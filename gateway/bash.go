@@ -9,20 +9,20 @@ import (
 	"parley/tools/shell/policy"
 )
 
-// bashTool makes the tool bash; none where e has no shell.
-func (e *edition) bashTool() ([]tools.Tool, error) {
-	if e.scripts == nil {
+// bashTool makes the tool bash; none where there is no shell.
+func (p programTools) bashTool() ([]tools.Tool, error) {
+	if p.scripts == nil {
 		return nil, nil
 	}
-	p, err := policy.New(*e.scripts)
+	judge, err := policy.New(*p.scripts)
 	if err != nil {
 		return nil, fmt.Errorf("make the policy of the tool bash: %w", err)
 	}
 	var scratch []string
-	if hasOwnRoot(e.runner) {
+	if hasOwnRoot(p.runner) {
 		scratch = []string{"/tmp"}
 	}
-	t, err := shell.New(shell.Options{Runner: e.runner, Policy: p, Scratch: scratch, Where: e.runsIn, Clean: e.clean, Network: e.cfg.Bash.Network, AllowPrivate: e.cfg.Bash.AllowPrivate})
+	t, err := shell.New(shell.Options{Runner: p.runner, Policy: judge, Scratch: scratch, Where: p.runsIn, Clean: p.clean, Network: p.network, AllowPrivate: p.private})
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func (e *edition) bashTool() ([]tools.Tool, error) {
 
 // folderTool makes the tool by which agents choose where commands begin; none where they can run
 // none.
-func (e *edition) folderTool() ([]tools.Tool, error) {
-	if e.runner == nil || e.scripts == nil && len(e.cfg.Tools.Commands) == 0 {
+func (p programTools) folderTool() ([]tools.Tool, error) {
+	if p.runner == nil || p.scripts == nil && len(p.commands) == 0 {
 		return nil, nil
 	}
-	t, err := shell.NewFolder(e.runner)
+	t, err := shell.NewFolder(p.runner)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the tool
 	}
@@ -43,13 +43,13 @@ func (e *edition) folderTool() ([]tools.Tool, error) {
 }
 
 // recordedShell returns the tool bash as a recording has it; nil: no agent had it.
-func (e *edition) recordedShell() *recording.Bash {
-	if e.scripts == nil {
+func (p programTools) recordedShell() *recording.Bash {
+	if p.scripts == nil {
 		return nil
 	}
-	b := &recording.Bash{Policy: *e.scripts, Where: e.runsIn, Network: e.cfg.Bash.Network}
-	if hasOwnRoot(e.runner) {
-		b.Inside = e.runner.Inside("/a")
+	b := &recording.Bash{Policy: *p.scripts, Where: p.runsIn, Network: p.network}
+	if hasOwnRoot(p.runner) {
+		b.Inside = p.runner.Inside("/a")
 	}
 	return b
 }

@@ -15,15 +15,12 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/policy"
 	"parley/gateway/prices"
-	"parley/gateway/redaction"
 	"parley/gateway/schedule"
 	"parley/gateway/settings"
 	"parley/gateway/worker"
 	"parley/problems"
 	"parley/subagents"
 	"parley/tools"
-	"parley/tools/shell"
-	shellpolicy "parley/tools/shell/policy"
 )
 
 // edition is everything that follows from one configuration and may be another one while
@@ -44,11 +41,7 @@ type edition struct {
 	sets          ops.LabelSets
 	prices        *prices.View
 
-	runner  shell.Runner        // of the tools that run programs; nil: there are none
-	scripts *shellpolicy.Config // what those of the tool bash are judged by; nil: there is no such tool
-	runsIn  string              // what runs programs, as people are told
-	clean   *redaction.Redactor // takes secrets out of what programs write
-
+	programs    programTools
 	ownTools    *tools.Set              // all but those of MCP servers
 	toolPrices  map[string]costs.Amount // of a call, by the names of the tools
 	serverTools []tools.Tool            // of MCP servers, which may be others while the edition is in force
@@ -64,7 +57,7 @@ type edition struct {
 // returned as problems.List.
 func (s *setup) newEdition(cfg settings.Config) (*edition, error) {
 	cfg.Files.Private = cfg.PrivatePaths()
-	e := &edition{cfg: cfg, log: s.o.Logger, clean: s.redactor, sets: ops.LabelSets{Version: s.o.Version, Tools: cfg.ToolNames(), PricedTools: slices.Sorted(maps.Keys(cfg.ToolPrices())), Depth: max(cfg.Subagents.MaxDepth, 1)}}
+	e := &edition{cfg: cfg, log: s.o.Logger, sets: ops.LabelSets{Version: s.o.Version, Tools: cfg.ToolNames(), PricedTools: slices.Sorted(maps.Keys(cfg.ToolPrices())), Depth: max(cfg.Subagents.MaxDepth, 1)}}
 	e.jobs, e.asked = cfg.JobsByName(), cfg.Inquiries()
 	for _, a := range cfg.Accounts() {
 		e.sets.Channels = append(e.sets.Channels, a.Name)
@@ -111,9 +104,9 @@ func (e *edition) warn() {
 }
 
 // commandAccounts returns the bot accounts as commands know them.
-func (e *edition) commandAccounts() map[string]commands.Account {
+func commandAccounts(c settings.Config) map[string]commands.Account {
 	m := map[string]commands.Account{}
-	for _, a := range e.cfg.Accounts() {
+	for _, a := range c.Accounts() {
 		m[a.Name] = commands.Account{Access: a.Access, CheckPerson: a.Person}
 	}
 	return m

@@ -43,14 +43,14 @@ type equipment struct {
 func (q *equipment) equip(e *edition) error {
 	store, book := q.opened.store, q.people
 	e.commands = commands.Handler{
-		Store: store, Limits: e.limits, Raised: q.raises.of, Now: q.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(q.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: q.questions, Accounts: e.commandAccounts(), Fates: fateSource(q.opened, q.passed, q.o.Now),
+		Store: store, Limits: e.limits, Raised: q.raises.of, Now: q.o.Now, Ladder: e.ladder, Menu: e.menu, Works: func(model string) bool { return works(q.circuits, model) }, Log: e.log, Goals: !e.cfg.Goals.Off, People: book, Questions: q.questions, Accounts: commandAccounts(e.cfg), Fates: fateSource(q.opened, q.passed, q.o.Now),
 	}
 	var err error
 	if e.errands, err = q.schedules.newErrandDesk(e); err != nil {
 		return err
 	}
 	e.commands.Errands = e.errands
-	e.giveRunner(q.opened.sandbox)
+	e.programs = newProgramTools(e.cfg, q.opened.sandbox, e.log, q.redactor)
 	e.serverTools = q.servers.tools()
 	if err := e.attachTools(store); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"parley/gateway/admin"
 	"parley/gateway/recording"
+	"parley/gateway/redaction"
 	"parley/gateway/settings"
 	"parley/tools"
 	"parley/tools/commandline"
@@ -19,6 +20,8 @@ import (
 	"parley/tools/programs"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
+	"parley/tools/shell/policy"
+	"parley/tools/web/guard"
 )
 
 // openSandbox builds the walls for what tools run, and tries them; nil where no turn of this
@@ -150,38 +153,52 @@ func chosenHosts(c settings.Config) (all []admin.Reach) {
 	return all
 }
 
-// giveRunner lets turns of e run programs in s, if its agents may.
-func (e *edition) giveRunner(s *sandbox.Sandbox) {
+// programTools are the tools of an edition that run programs, and what runs them.
+type programTools struct {
+	commands []commandline.Spec
+	network  programs.Network    // of scripts
+	private  []guard.Network     // in which hosts of network may be although they are not public
+	runner   shell.Runner        // nil: there are no such tools
+	scripts  *policy.Config      // what those of the tool bash are judged by; nil: there is no such tool
+	runsIn   string              // what runs programs, as people are told
+	clean    *redaction.Redactor // takes secrets out of what programs write
+	log      *slog.Logger
+}
+
+// newProgramTools lets turns run programs in s, if the agents of c may.
+func newProgramTools(c settings.Config, s *sandbox.Sandbox, log *slog.Logger, clean *redaction.Redactor) programTools {
+	p := programTools{commands: c.Tools.Commands, network: c.Bash.Network, private: c.Bash.AllowPrivate, clean: clean, log: log}
 	if s == nil || !s.Usable() {
-		return
+		return p
 	}
-	e.runner, e.runsIn = walls{Sandbox: s, log: e.log, takesTurns: true, space: max(0, e.cfg.Workspaces.MaxBytes)}, "a sandbox of level "+string(s.Level())
+	p.runner, p.runsIn = walls{Sandbox: s, log: log, takesTurns: true, space: max(0, c.Workspaces.MaxBytes)}, "a sandbox of level "+string(s.Level())
 	if s.Level() == sandbox.LevelD {
-		e.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
+		p.runsIn = "no sandbox: on the gateway's own machine, with all that it may do there"
 	}
-	if e.cfg.Bash.Enabled && lacksShell(e.cfg, os.LookupEnv) == nil {
-		p := e.cfg.BashPolicy(s.Level() == sandbox.LevelD)
-		e.scripts = &p
+	if c.Bash.Enabled && lacksShell(c, os.LookupEnv) == nil {
+		scripts := c.BashPolicy(s.Level() == sandbox.LevelD)
+		p.scripts = &scripts
 	}
+	return p
 }
 
 // commandTools makes the operator's command-line tools; none where nothing can run them.
-func (e *edition) commandTools() ([]tools.Tool, error) {
-	if e.runner == nil {
+func (p programTools) commandTools() ([]tools.Tool, error) {
+	if p.runner == nil {
 		return nil, nil
 	}
-	return commandline.NewAll(e.cfg.Tools.Commands, commandline.Options{Runner: e.runner, Clean: e.clean, Log: e.log, Where: e.runsIn}) //nolint:wrapcheck // it names the tool
+	return commandline.NewAll(p.commands, commandline.Options{Runner: p.runner, Clean: p.clean, Log: p.log, Where: p.runsIn}) //nolint:wrapcheck // it names the tool
 }
 
 // recordedCommands returns the command-line tools as a recording has them; nil: no agent had
 // any.
-func (e *edition) recordedCommands() *recording.Commands {
-	if e.runner == nil || len(e.cfg.Tools.Commands) == 0 {
+func (p programTools) recordedCommands() *recording.Commands {
+	if p.runner == nil || len(p.commands) == 0 {
 		return nil
 	}
-	c := &recording.Commands{Tools: e.cfg.Tools.Commands, Where: e.runsIn}
-	if hasOwnRoot(e.runner) {
-		c.Inside = e.runner.Inside("/a")
+	c := &recording.Commands{Tools: p.commands, Where: p.runsIn}
+	if hasOwnRoot(p.runner) {
+		c.Inside = p.runner.Inside("/a")
 	}
 	return c
 }

@@ -78,17 +78,17 @@ func TestBashIsNotOfferedWhereItIsNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = box.Close() })
-	e := &edition{log: slog.New(slog.DiscardHandler)}
-	e.cfg.Bash.Enabled = true
-	if e.giveRunner(box); e.scripts == nil {
+	var c settings.Config
+	c.Bash.Enabled = true
+	log := slog.New(slog.DiscardHandler)
+	if newProgramTools(c, box, log, nil).scripts == nil {
 		t.Error("bash is not offered although it is there")
 	}
 	t.Setenv("PATH", t.TempDir())
-	e = &edition{log: e.log, cfg: e.cfg}
-	if e.giveRunner(box); e.scripts != nil || e.runner == nil {
-		t.Errorf("bash is offered: %v, command lines have the runner %v", e.scripts, e.runner)
+	if p := newProgramTools(c, box, log, nil); p.scripts != nil || p.runner == nil {
+		t.Errorf("bash is offered: %v, command lines have the runner %v", p.scripts, p.runner)
 	}
-	if got := toolsWithoutProgram(e.cfg); len(got) != 1 || got[0] != "bash" {
+	if got := toolsWithoutProgram(c); len(got) != 1 || got[0] != "bash" {
 		t.Errorf("status names %q", got)
 	}
 }

@@ -47,8 +47,8 @@ func recordingSource(es *editions, opened resources, book *people.Book, mcpServe
 			}
 			jobs, err := e.recordedJobs(ctx)
 			return recording.Setup{
-				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.recordedShell(), Environment: e.cfg.Bash.Variables(), Web: e.recordedWeb(), Commands: e.recordedCommands(), MCP: mcpServers.record(), ToolPrices: e.toolPrices,
-				Approvals: e.cfg.Approvals, Approvers: named.approvers, PrivateQuestions: e.recordedQuestions(), Guests: named.guests, Pause: e.limits.Pause, Jobs: jobs, Schedules: e.cfg.Cron.People.Enabled,
+				Subagents: e.cfg.Subagents.Defaults(), Context: e.cfg.Context, Goals: &e.cfg.Goals, Bash: e.programs.recordedShell(), Environment: e.cfg.Bash.Variables(), Web: recordedWeb(e.cfg.Web), Commands: e.programs.recordedCommands(), MCP: mcpServers.record(), ToolPrices: e.toolPrices,
+				Approvals: e.cfg.Approvals, Approvers: named.approvers, PrivateQuestions: recordedQuestions(e.cfg), Guests: named.guests, Pause: e.limits.Pause, Jobs: jobs, Schedules: e.cfg.Cron.People.Enabled,
 			}, err
 		},
 	}

@@ -19,12 +19,13 @@ func RecordedAgents(setup recording.Setup, store sessions.Store) (map[string]wor
 		cfg: settings.Config{Agents: map[string]settings.AgentConfig{}, Subagents: setup.Subagents}, log: slog.New(slog.DiscardHandler),
 		said: map[string]words{}, agents: map[string]worker.Agent{},
 	}
+	e.programs.log = e.log
 	if c := setup.Commands; c != nil {
-		e.runner, e.cfg.Tools.Commands, e.runsIn = recordedRunner{c.Inside}, c.Tools, c.Where
+		e.programs.runner, e.programs.commands, e.programs.runsIn = recordedRunner{c.Inside}, c.Tools, c.Where
 	}
 	if b := setup.Bash; b != nil {
-		e.runner, e.scripts, e.runsIn = recordedRunner{b.Inside}, &b.Policy, b.Where
-		e.cfg.Bash.Network = b.Network
+		e.programs.runner, e.programs.scripts, e.programs.runsIn = recordedRunner{b.Inside}, &b.Policy, b.Where
+		e.programs.network = b.Network
 	}
 	e.cfg.Web = webAgain(setup.Web)
 	e.cfg.Cron.People.Enabled = setup.Schedules

@@ -19,9 +19,9 @@ type namedPeople struct{ approvers, guests map[string][]string }
 
 // recordedQuestions returns the channel instances where questions in groups are shown to those
 // alone who may decide.
-func (e *edition) recordedQuestions() (names []string) {
-	private := e.cfg.PrivateQuestionsByChannel()
-	for name, a := range e.cfg.AccessByChannel() {
+func recordedQuestions(c settings.Config) (names []string) {
+	private := c.PrivateQuestionsByChannel()
+	for name, a := range c.AccessByChannel() {
 		if private[name] && len(a.Deciders()) > 0 {
 			names = append(names, name)
 		}

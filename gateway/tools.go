@@ -104,19 +104,19 @@ func (e *edition) allTools(store sessions.Store) (*tools.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	bash, err := e.bashTool()
+	bash, err := e.programs.bashTool()
 	if err != nil {
 		return nil, err
 	}
-	folder, err := e.folderTool()
+	folder, err := e.programs.folderTool()
 	if err != nil {
 		return nil, err
 	}
-	internet, err := e.webTools()
+	internet, err := webTools(e.cfg.Web, e.sets.Version)
 	if err != nil {
 		return nil, err
 	}
-	commands, err := e.commandTools()
+	commands, err := e.programs.commandTools()
 	if err != nil {
 		return nil, err
 	}

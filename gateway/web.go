@@ -10,10 +10,9 @@ import (
 )
 
 // webTools makes the tools web_fetch and web_search, those of both that the operator turned on.
-func (e *edition) webTools() (all []tools.Tool, err error) {
-	c := e.cfg.Web
+func webTools(c settings.WebConfig, version string) (all []tools.Tool, err error) {
 	if c.Fetch.Enabled {
-		t, err := web.NewFetch(web.FetchOptions{FetchConfig: c.Fetch, Version: e.sets.Version})
+		t, err := web.NewFetch(web.FetchOptions{FetchConfig: c.Fetch, Version: version})
 		if err != nil {
 			return nil, err
 		}
@@ -22,7 +21,7 @@ func (e *edition) webTools() (all []tools.Tool, err error) {
 	if c.Search.Enabled() {
 		o := c.Search.Options()
 		// As requests to models: the address is the operator's, and a proxy may lead there.
-		o.Version, o.Client = e.sets.Version, &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		o.Version, o.Client = version, &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 		t, err := web.NewSearch(o)
 		if err != nil {
 			return nil, err
@@ -43,8 +42,7 @@ func (e *edition) warnProxies() {
 }
 
 // recordedWeb returns the web tools as a recording has them; nil: no agent had any.
-func (e *edition) recordedWeb() *recording.Web {
-	c := e.cfg.Web
+func recordedWeb(c settings.WebConfig) *recording.Web {
 	w := recording.Web{Search: c.Search.Enabled()}
 	if c.Fetch.Enabled {
 		w.Fetch = tools.Read

@@ -122,7 +122,7 @@ func (e *edition) sources() map[string]intake.Source {
 			a.Access = policy.Access{}
 		}
 		m[a.Name] = intake.Source{
-			Bound: e.cfg.Bound(a), Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
+			Bound: e.cfg.Bindings.Bound(a), Network: a.Network.Name, Access: a.Access, MarksBots: a.Network.MarksBots, CommandSign: a.Network.CommandSign, GroupContext: a.GroupContext,
 		}
 	}
 	return m

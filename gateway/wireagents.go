@@ -59,7 +59,7 @@ func (e *edition) wireAgents() error {
 // wireFallbacks opens the models that an agent falls back to.
 func (e *edition) wireFallbacks(name string, a settings.AgentConfig) error {
 	answers := e.agents[name]
-	for i, f := range e.cfg.FallbacksOf(a) {
+	for i, f := range e.cfg.Providers.Fallbacks(a.Fallbacks) {
 		b, err := e.dialer().fallback(a, f)
 		if err != nil {
 			return problems.List{{Path: fmt.Sprintf("agents.%s.fallbacks[%d]", name, i), Err: err}}

@@ -40,7 +40,7 @@ func (e *edition) wireTitles(name string, a settings.AgentConfig) error {
 	if err != nil {
 		return problems.List{{Path: "titles.model", Err: err}}
 	}
-	t, own := agent.NewTitling(m), e.cfg.ModelSettingsOf(model)
+	t, own := agent.NewTitling(m), e.cfg.Providers.ModelSettingsOf(model)
 	t.MaxTokens = cmp.Or(own.MaxTokens, t.MaxTokens)
 	if p := own.Parameters(); p != (llm.Parameters{CacheTTL: p.CacheTTL}) {
 		t.Parameters = p // the operator knows how it is to be asked

@@ -16,7 +16,7 @@ import (
 // wireChoices opens the models that people may choose at an agent.
 func (e *edition) wireChoices(name string, a settings.AgentConfig) error {
 	answers := e.agents[name]
-	for i, c := range e.cfg.ChoicesOf(a) {
+	for i, c := range e.cfg.Providers.Fallbacks(a.ChoiceNames()) {
 		b, err := e.dialer().fallback(a, c)
 		if err != nil {
 			return problems.List{{Path: fmt.Sprintf("agents.%s.choices[%d]", name, i), Err: err}}
@@ -26,7 +26,7 @@ func (e *edition) wireChoices(name string, a settings.AgentConfig) error {
 			e.noteModel(b.Model, b.Window)
 		}
 	}
-	for _, c := range e.cfg.ChoicesOf(a) {
+	for _, c := range e.cfg.Providers.Fallbacks(a.ChoiceNames()) {
 		e.noteChain(answers.With(c.Model))
 	}
 	e.agents[name] = answers

@@ -158,7 +158,7 @@ func (a Account) validate(agents map[string]AgentConfig, limits policy.Limits, p
 }
 
 // validateChannels reports the mistakes in the bot accounts.
-func (c Config) validateChannels(ps *problems.List) {
+func validateChannels(c Config, ps *problems.List) {
 	all := c.Accounts()
 	if len(all) == 0 {
 		ps.Add("channels", "%w: no bot account is configured", problems.ErrRequired)

@@ -65,45 +65,50 @@ const (
 )
 
 // validateAgents reports the mistakes in who answers.
-func (c Config) validateAgents(ps *problems.List) {
+func validateAgents(c Config, ps *problems.List) {
 	if len(c.Agents) == 0 {
 		ps.Add("agents", "%w: no agent is configured", problems.ErrRequired)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		a, path := c.Agents[name], "agents."+name
+		path := "agents." + name
 		if sessionkeys.CheckAgent(name) != nil {
 			ps.Add(path, "an agent's name is lower-case letters, digits, - and _, at most 32, and not the word agent")
 		}
-		provider, model, err := SplitModel(a.Model)
-		switch {
-		case a.Model == "":
-			ps.Add(path+".model", "%w: which model answers, as provider/model", problems.ErrRequired)
-		case err != nil:
-			ps.Check(path+".model", err)
-		default:
-			if _, ok := c.Providers[provider]; !ok {
-				ps.Add(path+".model", "no provider %q for the model %q%s", provider, model, have(provider, c.Providers))
-			} else {
-				c.validateAsked(ps, path, provider, model, a)
-			}
+		c.Agents[name].validate(c, ps, path)
+	}
+}
+
+// validate reports the mistakes in an agent of c.
+func (a AgentConfig) validate(c Config, ps *problems.List, path string) {
+	provider, model, err := SplitModel(a.Model)
+	switch {
+	case a.Model == "":
+		ps.Add(path+".model", "%w: which model answers, as provider/model", problems.ErrRequired)
+	case err != nil:
+		ps.Check(path+".model", err)
+	default:
+		if _, ok := c.Providers[provider]; !ok {
+			ps.Add(path+".model", "no provider %q for the model %q%s", provider, model, have(provider, c.Providers))
+		} else {
+			a.validateAsked(c.Providers, ps, path, provider, model)
 		}
-		c.validateFallbacks(ps, path, a)
-		c.validateOthers(ps, path+".choices", a.Choices, a)
-		if a.MaxIterations < 1 || a.MaxIterations > maxIterations {
-			ps.Add(path+".max_iterations", "%d is not 1 to %d", a.MaxIterations, maxIterations)
-		}
-		c.validateMiddleware(ps, path, a)
-		if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
-			ps.Add(path+".vision", "%q is none of %s, %s, %s%s", a.Vision, VisionOn, VisionOff, VisionAuto, tools.Suggest(a.Vision, []string{VisionOn, VisionOff, VisionAuto}))
-		}
-		_, m := c.modelConfig(a.Model)
-		if a.Window != m.Window { // else it is reported there
-			validateWindow(ps, path, a.Window)
-		}
-		c.validateInstructions(ps, path, a)
-		for i, t := range a.Tools {
-			ps.Check(fmt.Sprintf("%s.tools[%d]", path, i), c.checkToolName(t))
-		}
+	}
+	a.validateFallbacks(c.Providers, ps, path)
+	a.validateOthers(c.Providers, ps, path+".choices", a.Choices)
+	if a.MaxIterations < 1 || a.MaxIterations > maxIterations {
+		ps.Add(path+".max_iterations", "%d is not 1 to %d", a.MaxIterations, maxIterations)
+	}
+	a.validateMiddleware(c.Budgets, ps, path)
+	if !slices.Contains([]string{VisionAuto, VisionOn, VisionOff}, a.Vision) {
+		ps.Add(path+".vision", "%q is none of %s, %s, %s%s", a.Vision, VisionOn, VisionOff, VisionAuto, tools.Suggest(a.Vision, []string{VisionOn, VisionOff, VisionAuto}))
+	}
+	_, m := c.Providers.modelConfig(a.Model)
+	if a.Window != m.Window { // else it is reported there
+		validateWindow(ps, path, a.Window)
+	}
+	a.validateInstructions(c, ps, path)
+	for i, t := range a.Tools {
+		ps.Check(fmt.Sprintf("%s.tools[%d]", path, i), c.checkToolName(t))
 	}
 }
 

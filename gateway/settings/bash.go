@@ -59,30 +59,30 @@ func (c BashConfig) policy() shellpolicy.Config {
 	return shellpolicy.Config{Denied: c.Denied, Read: c.Read, Write: c.Write}
 }
 
-// validateBash reports the mistakes in who has a shell, and behind which walls.
-func (c Config) validateBash(ps *problems.List) {
-	ps.Check("bash", c.Bash.policy().Validate())
-	for _, name := range slices.Sorted(maps.Keys(c.Bash.Environment)) {
+// validate reports the mistakes in who has a shell, and behind which walls.
+func (c BashConfig) validate(walls sandbox.Config, ps *problems.List) {
+	ps.Check("bash", c.policy().Validate())
+	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
 		switch at := "bash.environment." + name; {
 		case shellpolicy.Steers(name):
 			ps.Add(at, "the variable decides which programs run or what they load, or is none: scripts are judged by what they mean without it")
-		case strings.ContainsRune(c.Bash.Environment[name], 0):
+		case strings.ContainsRune(c.Environment[name], 0):
 			ps.Add(at, "the value holds a zero byte, which no environment can")
 		}
 	}
-	if c.Bash.Network.Whole {
+	if c.Network.Whole {
 		ps.Add("bash.network", `it would be this machine's, its own services too, for whatever a model writes: list the hosts that scripts need, or ["*"] for all of the public internet`)
 	}
-	c.Bash.Network.Check(ps, "bash", c.Bash.AllowPrivate)
-	if c.Bash.Enabled {
-		c.validateNetwork(ps, "bash", c.Bash.Network)
+	c.Network.Check(ps, "bash", c.AllowPrivate)
+	if c.Enabled {
+		validateNetwork(walls, ps, "bash", c.Network)
 	}
-	ps.Check("sandbox", c.Sandbox.Validate())
+	ps.Check("sandbox", walls.Validate())
 }
 
 // validateNetwork reports hosts that nothing would keep a program to.
-func (c Config) validateNetwork(ps *problems.List, at string, n programs.Network) {
-	if len(n.Hosts) > 0 && c.Sandbox.Mode == sandbox.ModeUnsafeHost {
+func validateNetwork(walls sandbox.Config, ps *problems.List, at string, n programs.Network) {
+	if len(n.Hosts) > 0 && walls.Mode == sandbox.ModeUnsafeHost {
 		ps.Add(at+".network", "a list of hosts is kept to in a sandbox only, and sandbox.mode is %s: the program would not run", sandbox.ModeUnsafeHost)
 	}
 }

@@ -33,9 +33,12 @@ func (b Binding) covers(a Account) bool {
 	return b.Account == a.Name && b.Account != "" || b.Network == a.Network.Name && b.Network != ""
 }
 
+// Bindings say which agents answer where.
+type Bindings []Binding
+
 // agentOfNetwork returns the agent that answers by the accounts of a network that name none.
-func (c Config) agentOfNetwork(network string) string {
-	for _, b := range c.Bindings {
+func (bs Bindings) agentOfNetwork(network string) string {
+	for _, b := range bs {
 		if b.Network == network && !b.isPeer() {
 			return cmp.Or(b.Agent, DefaultAgent)
 		}
@@ -43,11 +46,11 @@ func (c Config) agentOfNetwork(network string) string {
 	return DefaultAgent
 }
 
-// Bound returns which agent answers where at the account, which is one of c.
-func (c Config) Bound(a Account) policy.Bound {
+// Bound returns which agent answers where at an account.
+func (bs Bindings) Bound(a Account) policy.Bound {
 	bound := policy.Bound{Agent: a.Agent, Groups: map[string]string{}, People: map[string]string{}}
 	for _, ofAccount := range []bool{false, true} { // the closer one replaces the other
-		for _, b := range c.Bindings {
+		for _, b := range bs {
 			switch {
 			case !b.covers(a) || (b.Account != "") != ofAccount:
 			case b.Group != "":
@@ -60,17 +63,16 @@ func (c Config) Bound(a Account) policy.Bound {
 	return bound
 }
 
-// validateBindings reports the mistakes in where agents answer: every binding must decide
-// something.
-func (c Config) validateBindings(ps *problems.List) {
+// validate reports the mistakes in where agents answer: every binding must decide something.
+func (bs Bindings) validate(c Config, ps *problems.List) {
 	accounts := c.Accounts()
-	for i, b := range c.Bindings {
+	for i, b := range bs {
 		path := bindingPath(i)
 		if _, ok := c.Agents[b.Agent]; !ok {
 			ps.Add(path+".agent", "no agent %q%s", b.Agent, have(b.Agent, c.Agents))
 		}
-		if c.validatePlace(ps, path, b, accounts) && b.validatePeer(ps, path, accounts) {
-			c.validateEffect(ps, i, accounts)
+		if b.validatePlace(c.Channels, ps, path, accounts) && b.validatePeer(ps, path, accounts) {
+			bs.validateEffect(ps, i, accounts)
 		}
 	}
 }
@@ -78,7 +80,7 @@ func (c Config) validateBindings(ps *problems.List) {
 func bindingPath(i int) string { return fmt.Sprintf("bindings[%d]", i) }
 
 // validatePlace checks of what account or network b is; false: of none that there is.
-func (c Config) validatePlace(ps *problems.List, path string, b Binding, accounts []Account) bool {
+func (b Binding) validatePlace(cs ChannelsConfig, ps *problems.List, path string, accounts []Account) bool {
 	named := func(of func(Account) string, what string) bool {
 		return slices.ContainsFunc(accounts, func(a Account) bool { return of(a) == what })
 	}
@@ -93,8 +95,8 @@ func (c Config) validatePlace(ps *problems.List, path string, b Binding, account
 		ps.Add(path, "%w: group or person; which agent answers at the account %s elsewhere is said by its own key agent", problems.ErrRequired, b.Account)
 	case b.Account != "" && !named(func(a Account) string { return a.Name }, b.Account):
 		ps.Add(path+".account", "no account %q%s", b.Account, haveAccounts(b.Account, accounts))
-	case b.Network != "" && !slices.ContainsFunc(c.Channels.Networks(), func(n Network) bool { return n.Name == b.Network }):
-		ps.Add(path+".network", "no network %q%s", b.Network, c.haveNetworks(b.Network))
+	case b.Network != "" && !slices.ContainsFunc(cs.Networks(), func(n Network) bool { return n.Name == b.Network }):
+		ps.Add(path+".network", "no network %q%s", b.Network, cs.haveNetworks(b.Network))
 	case b.Network != "" && !named(func(a Account) string { return a.Network.Name }, b.Network):
 		ps.Add(path+".network", "no bot account is on %s, so that the binding holds nowhere", b.Network)
 	default:
@@ -104,9 +106,9 @@ func (c Config) validatePlace(ps *problems.List, path string, b Binding, account
 }
 
 // haveNetworks returns what networks there are in the place of one that there is not.
-func (c Config) haveNetworks(name string) string {
+func (c ChannelsConfig) haveNetworks(name string) string {
 	var names []string
-	for _, n := range c.Channels.Networks() {
+	for _, n := range c.Networks() {
 		names = append(names, n.Name)
 	}
 	return haveNames(name, names)
@@ -163,14 +165,14 @@ func (a Account) checkID(b Binding) error {
 
 // validateEffect checks that binding i decides something that no other decides in its
 // place.
-func (c Config) validateEffect(ps *problems.List, i int, accounts []Account) {
-	b := c.Bindings[i]
+func (bs Bindings) validateEffect(ps *problems.List, i int, accounts []Account) {
+	b := bs[i]
 	var shadows []string
 	for _, a := range accounts {
 		if !b.covers(a) || !b.reaches(a) {
 			continue
 		}
-		by := c.shadow(i, a)
+		by := bs.shadow(i, a)
 		if by == "" {
 			return
 		}
@@ -184,9 +186,9 @@ func (c Config) validateEffect(ps *problems.List, i int, accounts []Account) {
 // shadow returns the path of what counts in place of binding i at an account that it
 // covers, or "". Of two that say it of the same place the first counts as a mistake of
 // the second.
-func (c Config) shadow(i int, a Account) string {
-	b := c.Bindings[i]
-	for k, o := range c.Bindings {
+func (bs Bindings) shadow(i int, a Account) string {
+	b := bs[i]
+	for k, o := range bs {
 		same := o.Group == b.Group && o.Person == b.Person && o.covers(a)
 		closer := o.Account != "" && b.Account == "" && b.isPeer()
 		if k != i && same && (closer || (o.Account != "") == (b.Account != "") && k < i) {

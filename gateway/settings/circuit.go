@@ -55,25 +55,18 @@ type FallbackConfig struct {
 	ModelSettings
 }
 
-// FallbacksOf returns the fall-backs of an agent: asked as their providers' models say,
-// because what the agent says is about its own model.
-func (c Config) FallbacksOf(a AgentConfig) []FallbackConfig { return c.others(a.Fallbacks) }
-
-func (c Config) others(names []string) (all []FallbackConfig) {
+// Fallbacks returns the models of these names as they answer besides an agent's own: asked as their
+// providers' models say, because what the agent says is about its own model.
+func (providers Providers) Fallbacks(names []string) (all []FallbackConfig) {
 	for _, name := range names {
-		_, m := c.modelConfig(name)
+		_, m := providers.modelConfig(name)
 		all = append(all, FallbackConfig{Model: name, Window: m.Window, ModelSettings: m.ModelSettings})
 	}
 	return all
 }
 
-// ChoicesOf returns the models that people may choose at an agent, asked as fall-backs are;
-// what is said of its own model is as for a fall-back, too.
-func (c Config) ChoicesOf(a AgentConfig) []FallbackConfig {
-	return c.others(a.ChoiceNames())
-}
-
-// ChoiceNames returns the models that people may choose at the agent.
+// ChoiceNames returns the models that people may choose at the agent. They are asked as fall-backs
+// are, its own model too.
 func (a AgentConfig) ChoiceNames() []string {
 	if a.Choices != nil {
 		return a.Choices
@@ -82,16 +75,16 @@ func (a AgentConfig) ChoiceNames() []string {
 }
 
 // validateFallbacks reports the mistakes in the fall-backs of the agent at path.
-func (c Config) validateFallbacks(ps *problems.List, path string, a AgentConfig) {
+func (a AgentConfig) validateFallbacks(providers Providers, ps *problems.List, path string) {
 	if i := slices.Index(a.Fallbacks, a.Model); i >= 0 && a.Model != "" {
 		ps.Add(fmt.Sprintf("%s.fallbacks[%d]", path, i), "%s stands before it already", a.Model)
 	}
-	c.validateOthers(ps, path+".fallbacks", a.Fallbacks, a)
+	a.validateOthers(providers, ps, path+".fallbacks", a.Fallbacks)
 }
 
 // validateOthers reports the mistakes in a list of models that may answer besides the
 // agent's own, which is checked elsewhere.
-func (c Config) validateOthers(ps *problems.List, path string, names []string, a AgentConfig) {
+func (a AgentConfig) validateOthers(providers Providers, ps *problems.List, path string, names []string) {
 	for i, name := range names {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		provider, model, err := SplitModel(name)
@@ -99,10 +92,10 @@ func (c Config) validateOthers(ps *problems.List, path string, names []string, a
 			ps.Check(at, err)
 			continue
 		}
-		p, ok := c.Providers[provider]
+		p, ok := providers[provider]
 		switch {
 		case !ok:
-			ps.Add(at, "no provider %q for the model %q%s", provider, model, have(provider, c.Providers))
+			ps.Add(at, "no provider %q for the model %q%s", provider, model, have(provider, providers))
 			continue
 		case slices.Contains(names[:i], name):
 			ps.Add(at, "%s stands before it already", name)
@@ -110,7 +103,7 @@ func (c Config) validateOthers(ps *problems.List, path string, names []string, a
 		case name == a.Model:
 			continue
 		}
-		_, m := c.modelConfig(name)
+		_, m := providers.modelConfig(name)
 		reported := p.refusals(model, m.ModelSettings, false) // with the model itself
 		for _, r := range p.refusals(model, m.ModelSettings, a.Tools == nil || len(a.Tools) > 0) {
 			if !slices.Contains(reported, r) {

@@ -83,13 +83,13 @@ func (c Config) JobsByName() map[string]schedule.Job {
 	m := make(map[string]schedule.Job, len(c.Cron.Jobs))
 	for _, j := range c.Cron.Jobs {
 		var ignored problems.List
-		m[j.Name] = c.job(&ignored, "", j)
+		m[j.Name] = j.job(c, &ignored, "")
 	}
 	return m
 }
 
 // validateCron reports the mistakes in the jobs.
-func (c Config) validateCron(ps *problems.List) {
+func validateCron(c Config, ps *problems.List) {
 	if n := len(c.Cron.Jobs); n > maxJobs {
 		ps.Add("cron.jobs", "%d jobs are more than %d", n, maxJobs)
 	}
@@ -102,7 +102,7 @@ func (c Config) validateCron(ps *problems.List) {
 		}
 		named[j.Name] = i
 		listed = listed || len(j.Tools) > 0
-		c.job(ps, path, j)
+		j.job(c, ps, path)
 	}
 	ps.Check("cron.people", c.Cron.People.Validate())
 	if _, err := budgets.Parse(c.Cron.People.MaxCost); err != nil {
@@ -121,7 +121,7 @@ func (c Config) validateCron(ps *problems.List) {
 }
 
 // job returns what is to run of j, and reports its mistakes.
-func (c Config) job(ps *problems.List, path string, j JobConfig) schedule.Job {
+func (j JobConfig) job(c Config, ps *problems.List, path string) schedule.Job {
 	out := schedule.Job{
 		Name: j.Name, Prompt: strings.TrimSpace(j.Prompt), Channel: j.To.Account, Tools: j.Tools, AllowAdmin: c.Cron.AllowAdmin,
 		MaxIterations: j.MaxIterations, Timeout: j.Timeout, Misfire: j.Misfire, Enabled: j.Enabled != nil && *j.Enabled,
@@ -150,21 +150,21 @@ func (c Config) job(ps *problems.List, path string, j JobConfig) schedule.Job {
 	if out.MaxCost, err = budgets.Parse(j.MaxCost); err != nil {
 		ps.Check(path+".max_cost", err)
 	}
-	a, ok := c.targetAccount(ps, path+".to", j.To)
+	a, ok := j.To.account(c.Accounts(), ps, path+".to")
 	if !ok {
 		return out
 	}
 	out.To = a.addressOf(j.To)
-	name := cmp.Or(j.Agent, c.Bound(a).AgentFor(channels.Message{Address: out.To, Sender: channels.Sender{ID: j.To.Person}}))
-	c.validateJobAgent(ps, path, j, name, out.MaxCost)
+	name := cmp.Or(j.Agent, c.Bindings.Bound(a).AgentFor(channels.Message{Address: out.To, Sender: channels.Sender{ID: j.To.Person}}))
+	j.validateAgent(c, ps, path, name, out.MaxCost)
 	if key, err := schedule.KeyFor(name, j.Name, out.To); err == nil { // else the agent or the name is wrong, which is said
 		out.Key = key
 	}
 	return out
 }
 
-// validateJobAgent checks what a job says against the agent that does it.
-func (c Config) validateJobAgent(ps *problems.List, path string, j JobConfig, name string, most costs.Amount) {
+// validateAgent checks what a job says against the agent that does it.
+func (j JobConfig) validateAgent(c Config, ps *problems.List, path, name string, most costs.Amount) {
 	ag, ok := c.Agents[name]
 	if !ok {
 		if j.Agent != "" { // else the account or a binding is wrong, which is said
@@ -192,10 +192,9 @@ func (c Config) validateJobAgent(ps *problems.List, path string, j JobConfig, na
 	}
 }
 
-// targetAccount returns the account by which something goes to a target at that path; false: there
+// account returns the one of accounts by which something goes to a target at that path; false: there
 // is none, or it may not go there.
-func (c Config) targetAccount(ps *problems.List, path string, to JobTarget) (Account, bool) {
-	accounts := c.Accounts()
+func (to JobTarget) account(accounts []Account, ps *problems.List, path string) (Account, bool) {
 	i := slices.IndexFunc(accounts, func(a Account) bool { return a.Name == to.Account })
 	switch {
 	case to.Account == "":

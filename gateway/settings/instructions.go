@@ -11,9 +11,9 @@ import (
 
 // validateInstructions reports what is wrong with the instructions and skills of an
 // agent, as far as no file has to be read.
-func (c Config) validateInstructions(ps *problems.List, path string, a AgentConfig) {
+func (a AgentConfig) validateInstructions(c Config, ps *problems.List, path string) {
 	for i, file := range a.Instructions {
-		c.validateOwnPath(ps, fmt.Sprintf("%s.instructions[%d]", path, i), file)
+		validateOwnPath(c.StateDir, ps, fmt.Sprintf("%s.instructions[%d]", path, i), file)
 	}
 	hasTool := a.Tools == nil || slices.Contains(a.Tools, skills.ToolName)
 	hasSkills := len(c.Skills) > 0 && (a.Skills == nil || len(a.Skills) > 0)
@@ -28,10 +28,10 @@ func (c Config) validateInstructions(ps *problems.List, path string, a AgentConf
 }
 
 // validateSkills reports what is wrong with the folders of skills.
-func (c Config) validateSkills(ps *problems.List) {
+func validateSkills(c Config, ps *problems.List) {
 	for i, folder := range c.Skills {
 		path := fmt.Sprintf("skills[%d]", i)
-		c.validateOwnPath(ps, path, folder)
+		validateOwnPath(c.StateDir, ps, path, folder)
 		if slices.Contains(c.Skills[:i], folder) {
 			ps.Add(path, "%s stands there twice", folder)
 		}
@@ -40,11 +40,11 @@ func (c Config) validateSkills(ps *problems.List) {
 
 // validateOwnPath refuses a path of the operator's own files that is not absolute or lies
 // in the state folder, where people's files are.
-func (c Config) validateOwnPath(ps *problems.List, path, file string) {
+func validateOwnPath(stateDir string, ps *problems.List, path, file string) {
 	switch {
 	case !filepath.IsAbs(file):
 		ps.Add(path, "%q is not an absolute path", file)
-	case IsBelow(filepath.Clean(c.StateDir), filepath.Clean(file)):
-		ps.Add(path, "%s lies in the state folder %s, where files of people are: what they send must not become instructions", file, c.StateDir)
+	case IsBelow(filepath.Clean(stateDir), filepath.Clean(file)):
+		ps.Add(path, "%s lies in the state folder %s, where files of people are: what they send must not become instructions", file, stateDir)
 	}
 }

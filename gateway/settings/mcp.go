@@ -29,31 +29,31 @@ func (c Config) LoginsDir() string {
 const serversPath = "mcp.servers"
 
 // validateServers reports the mistakes in what is said of MCP servers.
-func (c Config) validateServers(ps *problems.List) {
+func validateServers(c Config, ps *problems.List) {
 	ps.Check("", mcp.Validate(serversPath, c.MCP.Servers, append(BuiltinNames(), commandline.Names(c.Tools.Commands)...)...))
 	if c.MCP.Logins != "" && !filepath.IsAbs(c.MCP.Logins) {
 		ps.Add("mcp.logins", "%s is not an absolute path", c.MCP.Logins)
 	}
 	for i, s := range c.MCP.Servers {
 		at := fmt.Sprintf("%s[%d]", serversPath, i)
-		c.validateProgram(ps, at+".command[0]", s.Program.Path, s.Program.Real)
-		c.validateReadOnly(ps, at, s.ReadOnly)
-		c.validateNetwork(ps, at, s.Network)
+		validateProgram(c.StateDir, ps, at+".command[0]", s.Program.Path, s.Program.Real)
+		validateReadOnly(c, ps, at, s.ReadOnly)
+		validateNetwork(c.Sandbox, ps, at, s.Network)
 	}
 }
 
 // validateProgram reports a program that agents could change.
-func (c Config) validateProgram(ps *problems.List, at string, paths ...string) {
+func validateProgram(stateDir string, ps *problems.List, at string, paths ...string) {
 	for _, path := range paths {
-		if path != "" && IsBelow(filepath.Clean(c.StateDir), path) {
-			ps.Add(at, "%s lies in the state folder %s, where agents write: a program must not be theirs", path, c.StateDir)
+		if path != "" && IsBelow(filepath.Clean(stateDir), path) {
+			ps.Add(at, "%s lies in the state folder %s, where agents write: a program must not be theirs", path, stateDir)
 			return
 		}
 	}
 }
 
 // validateReadOnly reports paths given to a program that are the gateway's own.
-func (c Config) validateReadOnly(ps *problems.List, at string, paths []string) {
+func validateReadOnly(c Config, ps *problems.List, at string, paths []string) {
 	for n, path := range paths {
 		for _, private := range c.PrivatePaths() {
 			if Overlap(filepath.Clean(path), filepath.Clean(private)) {

@@ -17,7 +17,7 @@ func (a AgentConfig) MaxTurnCostAmount() costs.Amount {
 }
 
 // validateMiddleware reports the mistakes in what ends an agent's turns.
-func (c Config) validateMiddleware(ps *problems.List, path string, a AgentConfig) {
+func (a AgentConfig) validateMiddleware(limits budgets.Config, ps *problems.List, path string) {
 	has := func(name string) bool { return slices.Contains(a.Middleware, name) }
 	for i, name := range a.Middleware {
 		at := fmt.Sprintf("%s.middleware[%d]", path, i)
@@ -31,7 +31,7 @@ func (c Config) validateMiddleware(ps *problems.List, path string, a AgentConfig
 		ps.Add(path+".middleware", "%s is missing: nothing would end a turn that goes in circles but its budget", agent.TurnLimitName)
 	}
 	amount, err := budgets.Parse(a.MaxTurnCost)
-	limit, limitErr := budgets.Parse(c.Budgets.Turn)
+	limit, limitErr := budgets.Parse(limits.Turn)
 	switch {
 	case err != nil:
 		ps.Check(path+".max_turn_cost", err)

@@ -80,20 +80,20 @@ func (s ModelSettings) Parameters() llm.Parameters {
 	return p
 }
 
-// modelSettings returns what the provider of provider/model says about it.
-func (c Config) modelSettings(model string) ModelSettings {
-	_, m := c.modelConfig(model)
+// ModelSettingsOf returns what the provider of provider/model says about how it is asked.
+func (providers Providers) ModelSettingsOf(model string) ModelSettings {
+	_, m := providers.modelConfig(model)
 	return m.ModelSettings
 }
 
 // modelConfig finds what the provider of provider/model says about it, and where that
 // stands; "": nowhere.
-func (c Config) modelConfig(model string) (path string, m ModelConfig) {
+func (providers Providers) modelConfig(model string) (path string, m ModelConfig) {
 	provider, name, err := SplitModel(model)
 	if err != nil {
 		return "", m
 	}
-	models := c.Providers[provider].Models
+	models := providers[provider].Models
 	i := slices.IndexFunc(models, func(m ModelConfig) bool { return m.Name == name })
 	if i < 0 {
 		return "", m
@@ -127,10 +127,10 @@ func (p ProviderConfig) validateModels(ps *problems.List, path string) {
 
 // validateAsked reports what an agent's model would refuse, with what its provider says
 // about it.
-func (c Config) validateAsked(ps *problems.List, path, provider, model string, a AgentConfig) {
-	at, m := c.modelConfig(a.Model)
+func (a AgentConfig) validateAsked(providers Providers, ps *problems.List, path, provider, model string) {
+	at, m := providers.modelConfig(a.Model)
 	a.unlike(m.ModelSettings).validate(ps, path)
-	p := c.Providers[provider]
+	p := providers[provider]
 	reported := p.refusals(model, m.ModelSettings, false) // with the model itself
 	for _, r := range p.refusals(model, a.ModelSettings, a.Tools == nil || len(a.Tools) > 0) {
 		switch own := a.says(r.Parameter); {

@@ -106,7 +106,7 @@ func Describe[T AccountConfig[T]](n Network, field func(*ChannelsConfig) *map[st
 			a := configured[name].Bot(name)
 			a.Name, a.Network, a.Path = name, n, "channels."+n.Name+"."+name
 			a.saysAgent = a.Agent != ""
-			a.Agent = cmp.Or(a.Agent, c.agentOfNetwork(n.Name))
+			a.Agent = cmp.Or(a.Agent, c.Bindings.agentOfNetwork(n.Name))
 			a.validateOwn = func() error { return configured[name].Validate(c, name) }
 			all = append(all, a)
 		}

@@ -53,7 +53,7 @@ func (c PageConfig) Passwords() map[string]string {
 }
 
 // validatePage reports what is wrong with the operator page.
-func (c Config) validatePage(ps *problems.List) {
+func validatePage(c Config, ps *problems.List) {
 	p := c.Page
 	ps.Check("page.listen", listeners.CheckAddress(p.Listen))
 	if p.URL != "" {
@@ -97,9 +97,9 @@ func (c PageConfig) isExposed() bool {
 	return c.URL != "" && err == nil && !listeners.IsLoopback(net.JoinHostPort(u.Hostname(), "0"))
 }
 
-// warnPage names what the page allows and may not be meant.
-func (c Config) warnPage(ws *problems.List) {
-	if u, err := url.Parse(c.Page.URL); err == nil && c.Page.Enabled && c.Page.isExposed() && u.Scheme == "http" {
-		ws.Add("page.url", "by %s whoever is on the way reads passwords and everything else; put a proxy in front that speaks https, and write its address here", c.Page.URL)
+// warn names what the page allows and may not be meant.
+func (c PageConfig) warn(ws *problems.List) {
+	if u, err := url.Parse(c.URL); err == nil && c.Enabled && c.isExposed() && u.Scheme == "http" {
+		ws.Add("page.url", "by %s whoever is on the way reads passwords and everything else; put a proxy in front that speaks https, and write its address here", c.URL)
 	}
 }

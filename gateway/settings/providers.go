@@ -34,10 +34,14 @@ type ProviderConfig struct {
 	Retry RetryConfig `yaml:"retry"`
 }
 
-// validateProviders reports the mistakes in the places where models run.
-func (c Config) validateProviders(ps *problems.List) {
-	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		p, path := c.Providers[name], "providers."+name
+// Providers are the places where models run, by their names.
+type Providers map[string]ProviderConfig
+
+// validate reports the mistakes in the places where models run; all is what holds where a provider
+// says nothing of retries.
+func (providers Providers) validate(all RetryConfig, ps *problems.List) {
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		p, path := providers[name], "providers."+name
 		if !instanceName.MatchString(name) {
 			ps.Add(path, "a provider's name is %s", instanceName)
 		}
@@ -50,7 +54,7 @@ func (c Config) validateProviders(ps *problems.List) {
 		if p.BaseURL != "" {
 			ps.Check(path+".base_url", llm.CheckBaseURL(p.BaseURL))
 		}
-		p.Retry.unlike(c.Retry).validate(ps, path+".retry")
+		p.Retry.unlike(all).validate(ps, path+".retry")
 		p.validateModels(ps, path)
 	}
 }

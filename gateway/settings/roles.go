@@ -54,7 +54,7 @@ func (c RedisConfig) Options() redis.Options {
 
 // validateRoles holds the roles to what processes must share to have only some
 // of them.
-func (c Config) validateRoles(ps *problems.List) {
+func validateRoles(c Config, ps *problems.List) {
 	if c.Store.Redis.Used() {
 		ps.Check("store.redis", c.Store.Redis.Options().Validate())
 	}

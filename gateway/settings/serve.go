@@ -13,18 +13,18 @@ const inquiriesPath = "mcp.serve"
 // Inquiries returns what programs may ask people.
 func (c Config) Inquiries() inquiries.Settings {
 	var ignored problems.List
-	return inquiries.Settings{People: c.askedPeople(&ignored), Timeout: c.MCP.Serve.Timeout, PerPerson: c.MCP.Serve.PerPerson}
+	return inquiries.Settings{People: askedPeople(c.MCP.Serve, c.Accounts(), &ignored), Timeout: c.MCP.Serve.Timeout, PerPerson: c.MCP.Serve.PerPerson}
 }
 
 // validateInquiries reports the mistakes in what programs may ask people.
-func (c Config) validateInquiries(ps *problems.List) {
+func validateInquiries(c Config, ps *problems.List) {
 	ps.Check(inquiriesPath, c.MCP.Serve.Validate())
-	c.askedPeople(ps)
+	askedPeople(c.MCP.Serve, c.Accounts(), ps)
 }
 
 // askedPeople returns whom programs may ask, and reports the mistakes in what is said of them.
-func (c Config) askedPeople(ps *problems.List) (all []inquiries.Person) {
-	for i, p := range c.MCP.Serve.People {
+func askedPeople(s inquiries.Config, accounts []Account, ps *problems.List) (all []inquiries.Person) {
+	for i, p := range s.People {
 		at := fmt.Sprintf("%s.people[%d]", inquiriesPath, i)
 		if !instanceName.MatchString(p.Name) {
 			ps.Add(at+".name", "%q is no name of a person whom programs ask, which is %s", p.Name, instanceName)
@@ -34,7 +34,7 @@ func (c Config) askedPeople(ps *problems.List) (all []inquiries.Person) {
 			continue
 		}
 		to := JobTarget{Account: p.Account, Person: p.Person}
-		if a, ok := c.targetAccount(ps, at, to); ok {
+		if a, ok := to.account(accounts, ps, at); ok {
 			all = append(all, inquiries.Person{Name: p.Name, About: p.About, Channel: a.Name, To: a.addressOf(to), Sign: a.Network.CommandSign})
 		}
 	}

@@ -52,13 +52,13 @@ type Config struct {
 	// store that they share.
 	Roles []string `yaml:"roles"`
 
-	Log       LogConfig                 `yaml:"log"`
-	Channels  ChannelsConfig            `yaml:"channels"`
-	Providers map[string]ProviderConfig `yaml:"providers"`
-	Agents    map[string]AgentConfig    `yaml:"agents"`
-	Session   SessionConfig             `yaml:"session"`
+	Log       LogConfig              `yaml:"log"`
+	Channels  ChannelsConfig         `yaml:"channels"`
+	Providers Providers              `yaml:"providers"`
+	Agents    map[string]AgentConfig `yaml:"agents"`
+	Session   SessionConfig          `yaml:"session"`
 	// Bindings say which agent answers in single groups, to single people, or on a network.
-	Bindings []Binding `yaml:"bindings"`
+	Bindings Bindings `yaml:"bindings"`
 	// Skills are absolute paths of folders that hold Agent Skills, each in a folder of its
 	// own.
 	Skills      []string           `yaml:"skills"`
@@ -182,9 +182,9 @@ func (c Config) Defaults() Config {
 			a.Middleware = agent.MiddlewareNames()
 		}
 		a.MaxTurnCost = cmp.Or(a.MaxTurnCost, budgets.None)
-		_, m := c.modelConfig(a.Model)
+		_, m := c.Providers.modelConfig(a.Model)
 		a.Window = cmp.Or(a.Window, m.Window)
-		a.ModelSettings = a.or(c.modelSettings(a.Model)).or(ModelSettings{ToolTimeout: tools.DefaultTimeout, ToolOutput: tools.DefaultOutput})
+		a.ModelSettings = a.or(c.Providers.ModelSettingsOf(a.Model)).or(ModelSettings{ToolTimeout: tools.DefaultTimeout, ToolOutput: tools.DefaultOutput})
 		c.Agents[name] = a
 	}
 	for _, n := range c.Channels.Networks() {

@@ -1,6 +1,9 @@
 package settings
 
-import "parley/problems"
+import (
+	"parley/agent/pressure"
+	"parley/problems"
+)
 
 // TitlesConfig is how conversations get titles. (docs/decisions/0068)
 type TitlesConfig struct {
@@ -41,21 +44,18 @@ func (c Config) TitleModel(a AgentConfig) string {
 	return provider + "/" + cheapest(p.Kind)
 }
 
-// ModelSettingsOf returns what the provider of provider/model says about how it is asked.
-func (c Config) ModelSettingsOf(model string) ModelSettings { return c.modelSettings(model) }
-
 // validateSummariser reports a mistake in which model is asked for summaries.
-func (c Config) validateSummariser(ps *problems.List) {
-	if c.Context.Model == "" {
+func validateSummariser(p pressure.Policy, providers Providers, ps *problems.List) {
+	if p.Model == "" {
 		return
 	}
-	provider, _, err := SplitModel(c.Context.Model)
+	provider, _, err := SplitModel(p.Model)
 	if err != nil {
 		ps.Check("context.model", err)
-	} else if _, ok := c.Providers[provider]; !ok {
-		ps.Add("context.model", "no provider %q for the model %q%s", provider, c.Context.Model, have(provider, c.Providers))
+	} else if _, ok := providers[provider]; !ok {
+		ps.Add("context.model", "no provider %q for the model %q%s", provider, p.Model, have(provider, providers))
 	}
-	if c.Context.Off {
+	if p.Off {
 		ps.Add("context.off", "is set, so that context.model is never asked: leave one of them out")
 	}
 }
@@ -66,23 +66,24 @@ func (c Config) Summariser() *FallbackConfig {
 	if c.Context.Model == "" {
 		return nil
 	}
-	_, m := c.modelConfig(c.Context.Model)
+	_, m := c.Providers.modelConfig(c.Context.Model)
 	return &FallbackConfig{Model: c.Context.Model, Window: m.Window, ModelSettings: m.ModelSettings}
 }
 
-func (c Config) validateTitles(ps *problems.List) {
-	if c.Titles.Model == "" {
+// validate reports a mistake in which model finds titles.
+func (t TitlesConfig) validate(providers Providers, ps *problems.List) {
+	if t.Model == "" {
 		return
 	}
-	provider, _, err := SplitModel(c.Titles.Model)
+	provider, _, err := SplitModel(t.Model)
 	if err != nil {
 		ps.Check("titles.model", err)
 		return
 	}
-	if _, ok := c.Providers[provider]; !ok {
-		ps.Add("titles.model", "no provider %q for the model %q%s", provider, c.Titles.Model, have(provider, c.Providers))
+	if _, ok := providers[provider]; !ok {
+		ps.Add("titles.model", "no provider %q for the model %q%s", provider, t.Model, have(provider, providers))
 	}
-	if c.Titles.Off {
+	if t.Off {
 		ps.Add("titles.off", "is set, so that titles.model is never asked: leave one of them out")
 	}
 }

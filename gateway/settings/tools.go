@@ -85,13 +85,13 @@ func (c Config) checkToolName(name string) error {
 }
 
 // validateTools reports the mistakes in the operator's own tools.
-func (c Config) validateTools(ps *problems.List) {
+func validateTools(c Config, ps *problems.List) {
 	ps.Check("", commandline.Validate(CommandsPath, c.Tools.Commands, BuiltinNames()...))
 	for i, s := range c.Tools.Commands {
 		at := fmt.Sprintf("%s[%d]", CommandsPath, i)
-		c.validateProgram(ps, at+".cmd", s.Program.Path, s.Program.Real)
-		c.validateReadOnly(ps, at, s.ReadOnly)
-		c.validateNetwork(ps, at, s.Network)
+		validateProgram(c.StateDir, ps, at+".cmd", s.Program.Path, s.Program.Real)
+		validateReadOnly(c, ps, at, s.ReadOnly)
+		validateNetwork(c.Sandbox, ps, at, s.Network)
 	}
 }
 
@@ -104,7 +104,7 @@ func ToolNames() []string {
 }
 
 // validateToolsThatAreOff reports tools that agents name and that nobody has turned on.
-func (c Config) validateToolsThatAreOff(ps *problems.List) {
+func validateToolsThatAreOff(c Config, ps *problems.List) {
 	off := map[string]string{bashName: "bash.enabled: true", folderName: "bash.enabled: true", web.FetchName: "web.fetch.enabled: true", web.SearchName: "web.search.kind", errands.ToolName: "cron.people.enabled: true"}
 	for name, is := range map[string]bool{bashName: c.Bash.Enabled, folderName: len(c.ProgramTools()) > 0 || c.Tools.Unread, web.FetchName: c.Web.Fetch.Enabled, web.SearchName: c.Web.Search.Enabled(), errands.ToolName: c.Cron.People.Enabled} {
 		if is {
@@ -143,7 +143,7 @@ func (c Config) PrivatePaths() []string {
 
 // validateSubagents holds what is said of sub-agents to the agents and tools
 // that there are.
-func (c Config) validateSubagents(ps *problems.List) {
+func validateSubagents(c Config, ps *problems.List) {
 	s := c.Subagents
 	ps.Check("subagents", s.Validate())
 	for key, names := range map[string][]string{"tools": s.Tools, "deny": s.Deny} {

@@ -47,7 +47,7 @@ var (
 )
 
 // validateTranscription says every mistake in what makes words of voice notes.
-func (c Config) validateTranscription(ps *problems.List) {
+func validateTranscription(c Config, ps *problems.List) {
 	t := c.Transcription
 	if limit := int64(openai.MaxSpeech - speechForm); t.MaxBytes < 1 || t.MaxBytes > limit {
 		ps.Add("transcription.max_bytes", "%d is not 1 to %d", t.MaxBytes, limit)

@@ -50,16 +50,16 @@ func (c Config) Validate() error {
 	log := c.BrokerOptions()
 	log.MaxBytes, log.Relaxed = 0, 0 // said above
 	ps.Check("broker", log.Validate())
-	c.validateRoles(&ps)
+	validateRoles(c, &ps)
 	ps.Check("ops", c.Ops.Validate())
 	ps.Check("tracing", c.Tracing.Validate())
-	c.validateListeners(&ps)
-	c.validatePage(&ps)
+	validateListeners(c, &ps)
+	validatePage(c, &ps)
 	ps.Check("worker", c.Worker.Validate())
 	if filepath.IsAbs(c.StateDir) { // else that is said
 		ps.Check("admin", c.Admin.Validate())
 	}
-	c.validateSubagents(&ps)
+	validateSubagents(c, &ps)
 	_, err := c.Prices.Ceiling.Price()
 	ps.Check("prices.ceiling", err)
 	ps.Check("limits", c.Limits.Validate())
@@ -72,33 +72,33 @@ func (c Config) Validate() error {
 	ps.Check("approvals", c.Approvals.Validate())
 	c.Retry.validate(&ps, "retry")
 	c.Circuit.validate(&ps)
-	c.validateTitles(&ps)
-	c.validateSummariser(&ps)
+	c.Titles.validate(c.Providers, &ps)
+	validateSummariser(c.Context, c.Providers, &ps)
 
-	c.validateChannels(&ps)
-	c.validateProviders(&ps)
-	c.validateAgents(&ps)
-	c.validateBindings(&ps)
+	validateChannels(c, &ps)
+	c.Providers.validate(c.Retry, &ps)
+	validateAgents(c, &ps)
+	c.Bindings.validate(c, &ps)
 	ps.Check("files", c.Files.Validate())
-	c.validateBash(&ps)
+	c.Bash.validate(c.Sandbox, &ps)
 	c.Web.validate(&ps)
-	c.validateToolsThatAreOff(&ps)
-	c.validateTools(&ps)
-	c.validateServers(&ps)
-	c.validateInquiries(&ps)
-	c.validateCron(&ps)
+	validateToolsThatAreOff(c, &ps)
+	validateTools(c, &ps)
+	validateServers(c, &ps)
+	validateInquiries(c, &ps)
+	validateCron(c, &ps)
 	ps.Check("attachments", c.Attachments.Validate())
-	c.validateTranscription(&ps)
+	validateTranscription(c, &ps)
 	ps.Check("workspaces", c.Workspaces.Validate())
 	ps.Check("retention", c.Retention.Validate())
-	c.validateRoots(&ps)
-	c.validateSkills(&ps)
+	validateRoots(c, &ps)
+	validateSkills(c, &ps)
 	return ps.Err()
 }
 
 // validateRoots refuses roots of the file tools that lead to all conversations, and those in which
 // agents could change what they are told.
-func (c Config) validateRoots(ps *problems.List) {
+func validateRoots(c Config, ps *problems.List) {
 	for _, list := range c.Files.Roots() {
 		for i, root := range list.Paths {
 			if Overlap(filepath.Clean(root), filepath.Clean(c.StateDir)) {

@@ -35,7 +35,7 @@ func (c Config) Warnings() (ws problems.List) {
 			ws.Add(a.Path+".budget_per_day", "%s is more than budgets.global_per_day, %s, which ends the spending first", perDay, limits.Day)
 		}
 	}
-	c.warnPage(&ws)
+	c.Page.warn(&ws)
 	ws.Check("tracing", c.Tracing.Warnings(isLoopbackHost).Err())
 	warnUpsideDown(&ws, limits)
 	return ws
@@ -102,7 +102,7 @@ func warnPlaceholders(ws *problems.List, path string, a Account) {
 }
 
 // validateListeners refuses two listeners in one place: the second could not be opened.
-func (c Config) validateListeners(ps *problems.List) {
+func validateListeners(c Config, ps *problems.List) {
 	if c.Ops.Listen != listeners.Off && c.Webhooks.Listen != "" && sharesPort(c.Ops.Listen, c.Webhooks.Listen) {
 		ps.Add("webhooks.listen", "%s is where ops.listen, %s, listens already: give one of them another port", c.Webhooks.Listen, c.Ops.Listen)
 	}

@@ -50,7 +50,7 @@ options:
 		return
 	}
 	if awkOutside.MatchString(program) || awkOutput.MatchString(program) {
-		j.foreignWords(c, program)
+		judgeForeignWords(j, c, program)
 		j.raise(Admin, c.node, "the program of %s may run commands or write files: a person has to read it", c.name)
 	}
 	for _, a := range c.args[i+1:] {
@@ -61,8 +61,8 @@ options:
 	}
 }
 
-// foreignWords denies a program of another language that names what never runs.
-func (j *judge) foreignWords(c call, program string) {
+// judgeForeignWords denies a program of another language that names what never runs.
+func judgeForeignWords(j *judge, c call, program string) {
 	for _, w := range words.FindAllString(program, -1) {
 		if name := path.Base(w); j.policy.rules.isBlocked(name) {
 			j.raise(Deny, c.node, "the program of %s runs %s, which is always denied", c.name, name)

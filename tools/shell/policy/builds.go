@@ -19,7 +19,7 @@ func goes(j *judge, c call) {
 			j.raise(Admin, c.node, "an argument of go may turn out to be an option: put ./ before it")
 		}
 		if !strings.HasPrefix(a.text, "-") {
-			j.goOperand(c, a)
+			judgeGoOperand(j, c, a)
 			continue
 		}
 		switch {
@@ -49,10 +49,10 @@ func goes(j *judge, c call) {
 			}
 		}
 	case "build", "test", "vet", "list", "run", "fmt", "clean", "fix":
-		j.workspaceCode(c)
+		judgeWorkspaceCode(j, c)
 	case "mod":
 		if len(c.args) > 1 && (c.args[1].is("tidy") || c.args[1].is("graph") || c.args[1].is("why") || c.args[1].is("verify") || c.args[1].is("init") || c.args[1].is("edit")) {
-			j.workspaceCode(c)
+			judgeWorkspaceCode(j, c)
 			return
 		}
 		j.raise(Admin, c.node, "go mod with these arguments needs a person")
@@ -61,8 +61,8 @@ func goes(j *judge, c call) {
 	}
 }
 
-// goOperand judges a package or a file that go is given.
-func (j *judge) goOperand(c call, a arg) {
+// judgeGoOperand judges a package or a file that go is given.
+func judgeGoOperand(j *judge, c call, a arg) {
 	if strings.Contains(a.text, "@") {
 		j.raise(Admin, c.node, "go fetches code from the network for %s", show(a.text))
 	}
@@ -75,7 +75,7 @@ func (j *judge) goOperand(c call, a arg) {
 
 // makes judges make: the targets of the workspace's own file.
 func makes(j *judge, c call) {
-	j.workspaceCode(c)
+	judgeWorkspaceCode(j, c)
 	for i := 0; i < len(c.args); i++ {
 		a := c.args[i]
 		text, known := a.lit()
@@ -83,7 +83,7 @@ func makes(j *judge, c call) {
 		case !known && (a.mayBeOption() || strings.ContainsAny(text, "=-")):
 			j.raise(Admin, c.node, "what make does is only known at run time")
 		case strings.HasPrefix(text, "--eval") || strings.HasPrefix(text, "-E"):
-			j.foreignWords(c, strings.Join(textsOf(c.args), " "))
+			judgeForeignWords(j, c, strings.Join(textsOf(c.args), " "))
 			j.raise(Admin, c.node, "make is given rules in its arguments: a person has to read them")
 		case isWord("-n -k -s -B -j --dry-run --keep-going --silent --always-make --no-print-directory --version", text),
 			strings.HasPrefix(text, "-j") && leading(text[2:], 3, "0123456789") == text[2:]:
@@ -96,7 +96,7 @@ func makes(j *judge, c call) {
 		case strings.HasPrefix(text, "-"):
 			j.raise(Admin, c.node, "the option %s of make needs a person", shorten(text))
 		case strings.Contains(text, "="):
-			j.foreignWords(c, text)
+			judgeForeignWords(j, c, text)
 			j.raise(Admin, c.node, "make is given %s, which may hold commands", shorten(text))
 		}
 	}
@@ -138,10 +138,10 @@ func packages(j *judge, c call) {
 	}
 	switch command {
 	case "test", "run", "run-script", "t":
-		j.workspaceCode(c)
+		judgeWorkspaceCode(j, c)
 	case "ls", "list":
 		if c.name == "yarn" { // which has a script of this name, or none
-			j.workspaceCode(c)
+			judgeWorkspaceCode(j, c)
 		}
 	case "--version", "-v":
 	case "exec", "x", "dlx":
@@ -170,7 +170,7 @@ func cargos(j *judge, c call) {
 	}
 	switch command, _ := c.args[0].lit(); command {
 	case "build", "test", "check", "clippy", "fmt", "run", "bench", "doc", "b", "t", "c", "r":
-		j.workspaceCode(c)
+		judgeWorkspaceCode(j, c)
 	case "--version", "-V", "tree", "metadata":
 	default:
 		j.raise(Admin, c.node, "cargo with these arguments needs a person")

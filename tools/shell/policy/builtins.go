@@ -46,7 +46,7 @@ func setsOptions(j *judge, c call) {
 		for _, letter := range text[1:] {
 			switch {
 			case letter == 'o' && i+1 == len(c.args):
-			case letter == 'o' && j.isShellOption(c.args[i+1]):
+			case letter == 'o' && isShellOption(c.args[i+1]):
 				i++
 			case !strings.ContainsRune("euxfnvBCE", letter):
 				j.raise(Deny, c.node, "the option %s of the shell is not allowed here", shorten(text))
@@ -115,7 +115,7 @@ func namesVariables(values string, denied string) rule {
 				continue
 			}
 			if c.name == "wait" {
-				if !known && !j.isCounted(a) {
+				if !known && !j.facts.isCounted(a) {
 					j.raise(Deny, c.node, "an argument of wait may turn out to be an option: use $!, or a variable that is assigned nothing else")
 				}
 				continue
@@ -167,7 +167,7 @@ func tests(j *judge, c call) {
 			j.raise(Deny, c.node, "the arguments of %s come out of braces: write them out", c.name)
 		case i > 0 && c.args[i-1].is("-v") || i > 0 && c.args[i-1].is("-R"):
 			j.variableName(a, c.node, c.name)
-		case a.splits && a.mayBe("-v -R") && !j.isCounted(a):
+		case a.splits && a.mayBe("-v -R") && !j.facts.isCounted(a):
 			j.raise(Admin, c.node, "an argument of %s may turn out to be several: quote it", c.name)
 		case open && i+1 < len(c.args) && (c.args[i+1].isDynamic() || strings.Contains(c.args[i+1].text, "[")):
 			j.raise(Deny, c.node, "%s may evaluate what follows a text that is only known at run time: put an operator between them", c.name)
@@ -180,7 +180,7 @@ func tests(j *judge, c call) {
 }
 
 // isCounted reports whether an argument can only become numbers.
-func (j *judge) isCounted(a arg) bool {
+func (k *facts) isCounted(a arg) bool {
 	if a.node == nil || len(a.node.Parts) != 1 {
 		return false
 	}
@@ -195,7 +195,7 @@ func (j *judge) isCounted(a arg) bool {
 	if e, isParam := p.(*syntax.ParamExp); !ok && isParam && e.Index != nil && !e.Excl && e.Slice == nil && e.Repl == nil && e.Exp == nil && e.Param != nil {
 		name, ok = e.Param.Value, true
 	}
-	return ok && j.facts.isNumber(name) && j.facts.numbers[name]
+	return ok && k.isNumber(name) && k.numbers[name]
 }
 
 // sendsSignal judges kill. Without walls, a process may be anybody's, the gateway's too.

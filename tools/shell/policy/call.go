@@ -169,13 +169,13 @@ func changes(cs ...changer) rule {
 			case ch.last && (elsewhere || i < len(p.operands)-1):
 				j.reads(a, c.node)
 				if folder {
-					j.keepsName(c, a)
+					keepsName(j, c, a)
 				}
 			case ch.parts:
 				a.text += markName
 				j.writes(a, c.node, c.name)
 			default:
-				j.replaces(c, a)
+				replaces(j, c, a)
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func isFolder(text string) bool {
 }
 
 // keepsName judges a file that is copied into a folder, where it has the same name.
-func (j *judge) keepsName(c call, a arg) {
+func keepsName(j *judge, c call, a arg) {
 	if name := path.Base(a.text); trusted.Includes(name, j.policy.config.Trusted) {
 		j.raise(Admin, c.node, "%s may make another %s, which other programs trust later", c.name, show(name))
 	}
@@ -195,7 +195,7 @@ func (j *judge) keepsName(c call, a arg) {
 
 // replaces judges a path at which a command makes, changes or takes away a file. Even a
 // device that anything may be written to is no such place.
-func (j *judge) replaces(c call, a arg) {
+func replaces(j *judge, c call, a arg) {
 	if isWithin("/dev", path.Clean(a.text)) {
 		j.raise(Deny, c.node, "%s is a device: %s is not given one", show(a.text), c.name)
 		return

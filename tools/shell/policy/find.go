@@ -23,7 +23,7 @@ func finds(j *judge, c call) {
 		case known && text == "-delete":
 			j.raise(Deny, c.node, "find -delete is always denied: use delete_file")
 		case known && isWord(runs, text):
-			i = j.findRuns(c, i+1)
+			i = judgeFindCommand(j, c, i+1)
 			if strings.HasSuffix(text, "dir") {
 				j.raise(Admin, c.node, "find %s starts its command where a file lies, so its paths are not known: use -exec", text)
 			}
@@ -31,17 +31,17 @@ func finds(j *judge, c call) {
 			start = start && isWord("-H -L -P", text)
 		case known && isWord(paired, text):
 			i, start = i+1, false
-			j.findValue(c, value)
+			judgeFindValue(j, c, value)
 		case known && isWord(paths, text):
 			i, start = i+1, false
-			j.findValue(c, value)
+			judgeFindValue(j, c, value)
 			j.reads(value, c.node)
 		case known && isWord(writes, text):
 			i, start = i+1, false
 			j.writes(value, c.node, "find "+text)
 			if text == "-fprintf" && i+1 < len(c.args) {
 				i++
-				j.findValue(c, c.args[i])
+				judgeFindValue(j, c, c.args[i])
 			}
 		case start && !strings.HasPrefix(a.text, "-"):
 			if a.mayBeOption() {
@@ -54,16 +54,16 @@ func finds(j *judge, c call) {
 	}
 }
 
-// findValue judges the value of a test: what it splits into must be no test of another kind.
-func (j *judge) findValue(c call, value arg) {
+// judgeFindValue judges the value of a test: what it splits into must be no test of another kind.
+func judgeFindValue(j *judge, c call, value arg) {
 	if value.splits && value.mayBe("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fls -fprintf") {
 		j.raise(Admin, c.node, "an argument of find may turn out to be several: quote it")
 	}
 }
 
-// findRuns judges the command that find starts; the words from i on are it. It returns
+// judgeFindCommand judges the command that find starts; the words from i on are it. It returns
 // where the command ends.
-func (j *judge) findRuns(c call, i int) int {
+func judgeFindCommand(j *judge, c call, i int) int {
 	var inner []arg
 	for ; i < len(c.args) && !c.args[i].is(";"); i++ {
 		a := c.args[i]

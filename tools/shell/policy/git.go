@@ -31,7 +31,7 @@ func gits(j *judge, c call) {
 		case strings.HasPrefix(text, "-"):
 			j.raise(Admin, c.node, "the option %s of git needs a person", shorten(text))
 		default:
-			j.gitCommand(c, text, c.args[i+1:])
+			judgeGitCommand(j, c, text, c.args[i+1:])
 			return
 		}
 	}
@@ -49,7 +49,7 @@ var gitAsks = map[string]effect{
 	"output": writesOne, "template": asks, "separate-git-dir": asks, "edit": asks, "interactive": asks,
 }
 
-func (j *judge) gitCommand(c call, command string, args []arg) {
+func judgeGitCommand(j *judge, c call, command string, args []arg) {
 	inner := call{name: "git " + command, args: args, node: c.node}
 	looking := options{effects: gitRuns, longs: "output"}
 	changing := options{effects: gitAsks, longs: "output", writes: true}
@@ -69,20 +69,20 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 			}
 			looking = narrow
 		}
-		j.gitOperands(inner, looking, Read)
+		judgeGitOperands(j, inner, looking, Read)
 		if command == "reflog" && len(args) > 0 && !args[0].is("show") && !args[0].is("list") {
 			j.raise(Admin, c.node, "git reflog with arguments needs a person")
 		}
 	case "grep":
-		j.gitOperands(inner, looking, Read)
+		judgeGitOperands(j, inner, looking, Read)
 	case "branch", "tag", "remote", "stash", "worktree", "notes":
 		switch {
 		case isGitListing(command, args):
-			j.gitOperands(inner, looking, Read)
+			judgeGitOperands(j, inner, looking, Read)
 		case command == "remote":
-			j.gitOperands(inner, looking, Admin)
+			judgeGitOperands(j, inner, looking, Admin)
 		default:
-			j.gitOperands(inner, changing, Write)
+			judgeGitOperands(j, inner, changing, Write)
 		}
 	case "config":
 		verdict := Admin
@@ -92,26 +92,26 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 		if len(args) == 1 && !args[0].isDynamic() && !strings.HasPrefix(args[0].text, "-") { // the key alone
 			verdict = Read
 		}
-		j.gitOperands(inner, looking, verdict)
+		judgeGitOperands(j, inner, looking, verdict)
 	case "mv":
-		j.gitOperands(inner, changing, Write)
+		judgeGitOperands(j, inner, changing, Write)
 		for _, a := range args {
 			if !strings.HasPrefix(a.text, "-") {
 				j.writes(a, c.node, "git mv")
 			}
 		}
 	case "checkout", "restore":
-		j.gitOperands(inner, changing, Write)
+		judgeGitOperands(j, inner, changing, Write)
 		for _, a := range args {
 			if w := j.locate(a.text); w.root != "" && isTrusted(w, j.policy.config.Trusted) {
 				j.raise(Admin, c.node, "git %s writes %s, which other programs trust later", command, show(a.text))
 			}
 		}
 	case "add", "commit", "switch", "merge", "reset", "revert", "cherry-pick", "init":
-		j.gitOperands(inner, changing, Write)
+		judgeGitOperands(j, inner, changing, Write)
 	case "rebase":
 		rebase := options{effects: map[string]effect{"x": runs, "exec": runs, "i": asks, "interactive": asks}}
-		j.gitOperands(inner, rebase, Write)
+		judgeGitOperands(j, inner, rebase, Write)
 	case "bisect":
 		if len(args) > 0 && args[0].is("run") {
 			j.run(call{args: args[1:], node: c.node, wrapped: c.wrapped + 1})
@@ -125,13 +125,13 @@ func (j *judge) gitCommand(c call, command string, args []arg) {
 		}
 		j.raise(Admin, c.node, "git submodule needs a person")
 	default:
-		j.gitOperands(inner, looking, Admin)
+		judgeGitOperands(j, inner, looking, Admin)
 		j.raise(Admin, c.node, "git %s needs a person", shorten(command))
 	}
 }
 
-// gitOperands judges the arguments of a command of git, whose own verdict is v.
-func (j *judge) gitOperands(c call, o options, v Verdict) {
+// judgeGitOperands judges the arguments of a command of git, whose own verdict is v.
+func judgeGitOperands(j *judge, c call, o options, v Verdict) {
 	p := j.options(c, o)
 	if p.changes && v < Write {
 		v = Write

@@ -15,7 +15,8 @@ const (
 )
 
 // judge looks through one program and keeps the highest verdict, with the first reason
-// for it.
+// for it. It knows the language of the shell; what a command makes of its arguments, its rule
+// knows.
 type judge struct {
 	policy *Policy
 	place  Place

@@ -18,7 +18,7 @@ func changesMode(j *judge, c call) {
 			}
 		case mode == nil:
 			mode = &c.args[i]
-			j.mode(c, a)
+			judgeMode(j, c, a)
 		default:
 			j.writes(a, c.node, "chmod")
 		}
@@ -26,8 +26,8 @@ func changesMode(j *judge, c call) {
 	j.raise(Write, c.node, "chmod changes files")
 }
 
-// mode judges the permissions that a command gives.
-func (j *judge) mode(c call, a arg) {
+// judgeMode judges the permissions that a command gives.
+func judgeMode(j *judge, c call, a arg) {
 	text, known := a.lit()
 	switch {
 	case !known:

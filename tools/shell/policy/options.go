@@ -29,27 +29,6 @@ type options struct {
 	only, onlyValues string
 }
 
-// exact judges an option of a command that has only. It reports whether next is its value.
-func (j *judge) exact(c call, o options, a arg, next *arg) bool {
-	text, known := a.lit()
-	switch {
-	case known && isWord(o.onlyValues, text) && next != nil: // without one, xxd takes it for a file
-		if next.splits {
-			j.raise(Admin, c.node, "the value of an option of %s may turn out to be several arguments: quote it", c.name)
-		}
-		return true
-	case known && isWord(o.only, text):
-	default:
-		for name, e := range o.effects {
-			if e == runs && strings.HasPrefix(strings.TrimLeft(a.text, "-"), name) {
-				j.raise(Deny, c.node, "%s %s runs another program: it is always denied", c.name, show(a.text))
-			}
-		}
-		j.raise(Admin, c.node, "the option %s of %s needs a person", show(a.text), c.name)
-	}
-	return false
-}
-
 // dangerous reports whether an option that nobody sees could do harm; pattern says that it
 // would be the name of a file, which holds no slash.
 func (o options) dangerous(pattern bool) bool {
@@ -70,19 +49,33 @@ type parsed struct {
 
 // options tells options from operands as getopt does, and judges the options.
 func (j *judge) options(c call, o options) parsed {
-	p := parsed{given: map[string]bool{}}
-	args := c.args
+	r := optionReader{judge: j, call: c, options: o, parsed: parsed{given: map[string]bool{}}}
+	r.read()
+	return r.parsed
+}
+
+// optionReader tells the options of one call from its operands, and judges them.
+type optionReader struct {
+	judge *judge
+	call  call
+	options
+	parsed
+}
+
+// read passes over the arguments in their order.
+func (r *optionReader) read() {
+	args := r.call.args
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a.is("--") {
-			p.operands = append(p.operands, args[i+1:]...)
-			return p
+			r.operands = append(r.operands, args[i+1:]...)
+			return
 		}
-		if a.mayBeOption() && (o.only != "" || o.dangerous(a.isPattern())) {
-			j.raise(Admin, c.node, "an argument of %s may turn out to be an option: put -- or ./ before it", c.name)
+		if a.mayBeOption() && (r.only != "" || r.dangerous(a.isPattern())) {
+			r.raise(Admin, "an argument of %s may turn out to be an option: put -- or ./ before it", r.call.name)
 		}
 		if !strings.HasPrefix(a.text, "-") || a.is("-") {
-			p.operands = append(p.operands, a)
+			r.operands = append(r.operands, a)
 			continue
 		}
 		var next *arg
@@ -90,52 +83,76 @@ func (j *judge) options(c call, o options) parsed {
 			next = &args[i+1]
 		}
 		var takes bool
-		if o.only != "" {
-			takes = j.exact(c, o, a, next)
+		if r.only != "" {
+			takes = r.exact(a, next)
 		} else {
-			takes = j.option(c, o, a, next, &p)
+			takes = r.option(a, next)
 		}
 		if takes {
 			i++
 		}
 	}
-	return p
+}
+
+func (r *optionReader) raise(v Verdict, format string, args ...any) {
+	r.judge.raise(v, r.call.node, format, args...)
+}
+
+// exact judges an option of a command that has only. It reports whether next is its value.
+func (r *optionReader) exact(a arg, next *arg) bool {
+	text, known := a.lit()
+	switch {
+	case known && isWord(r.onlyValues, text) && next != nil: // without one, xxd takes it for a file
+		if next.splits {
+			r.raise(Admin, "the value of an option of %s may turn out to be several arguments: quote it", r.call.name)
+		}
+		return true
+	case known && isWord(r.only, text):
+	default:
+		for name, e := range r.effects {
+			if e == runs && strings.HasPrefix(strings.TrimLeft(a.text, "-"), name) {
+				r.raise(Deny, "%s %s runs another program: it is always denied", r.call.name, show(a.text))
+			}
+		}
+		r.raise(Admin, "the option %s of %s needs a person", show(a.text), r.call.name)
+	}
+	return false
 }
 
 // option judges one argument that begins with a dash. It reports whether next is its value.
-func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
-	if a.isDynamic() && !strings.Contains(a.text, "=") && o.dangerous(false) {
-		j.raise(Admin, c.node, "an option of %s is only known at run time", c.name)
+func (r *optionReader) option(a arg, next *arg) bool {
+	if a.isDynamic() && !strings.Contains(a.text, "=") && r.dangerous(false) {
+		r.raise(Admin, "an option of %s is only known at run time", r.call.name)
 	}
-	j.wholeValue(c, o, a)
+	r.wholeValue(a)
 	if strings.HasPrefix(a.text, "--") {
 		name, value, has := strings.Cut(a.text[2:], "=")
-		e, full := o.find(name)
-		p.given[full] = true
-		takes := !has && isWord(o.longs, full)
+		e, full := r.find(name)
+		r.given[full] = true
+		takes := !has && isWord(r.longs, full)
 		val := arg{text: value, splits: a.splits, braces: a.braces, node: a.node}
 		if takes && next != nil {
 			val, has = *next, true
-			j.wholeValue(c, o, val)
+			r.wholeValue(val)
 		}
-		j.effect(c, "--"+full, e, val, has, p)
+		r.effect("--"+full, e, val, has)
 		return takes
 	}
 	for i := 1; i < len(a.text); i++ {
 		letter := a.text[i : i+1]
-		p.given[letter] = true
-		if strings.Contains(o.joined, letter) {
+		r.given[letter] = true
+		if strings.Contains(r.joined, letter) {
 			return false
 		}
-		e := o.effects[letter]
-		takes := strings.Contains(o.values, letter)
+		e := r.effects[letter]
+		takes := strings.Contains(r.values, letter)
 		val, has := arg{text: a.text[i+1:], splits: a.splits, braces: a.braces, node: a.node}, i+1 < len(a.text)
 		own := has
 		if takes && !has && next != nil {
 			val, has = *next, true
-			j.wholeValue(c, o, val)
+			r.wholeValue(val)
 		}
-		j.effect(c, "-"+letter, e, val, takes && has || e != 0, p)
+		r.effect("-"+letter, e, val, takes && has || e != 0)
 		if takes {
 			return !own
 		}
@@ -145,9 +162,9 @@ func (j *judge) option(c call, o options, a arg, next *arg, p *parsed) bool {
 
 // wholeValue judges an option, or the value behind it: what its word splits into would be
 // options and operands.
-func (j *judge) wholeValue(c call, o options, value arg) {
-	if value.splits && (o.writes || o.dangerous(false)) {
-		j.raise(Admin, c.node, "the value of an option of %s may turn out to be several arguments: quote it", c.name)
+func (r *optionReader) wholeValue(value arg) {
+	if value.splits && (r.writes || r.dangerous(false)) {
+		r.raise(Admin, "the value of an option of %s may turn out to be several arguments: quote it", r.call.name)
 	}
 }
 
@@ -167,25 +184,25 @@ func (o options) find(name string) (effect, string) {
 }
 
 // effect judges what an option does.
-func (j *judge) effect(c call, option string, e effect, value arg, has bool, p *parsed) {
+func (r *optionReader) effect(option string, e effect, value arg, has bool) {
 	switch e {
 	case runs:
-		j.raise(Deny, c.node, "%s %s runs another program: it is always denied", c.name, option)
+		r.raise(Deny, "%s %s runs another program: it is always denied", r.call.name, option)
 	case asks:
-		j.raise(Admin, c.node, "%s %s needs a person", c.name, option)
+		r.raise(Admin, "%s %s needs a person", r.call.name, option)
 	case writesOne:
 		if has {
-			j.writes(value, c.node, c.name+" "+option)
+			r.judge.writes(value, r.call.node, r.call.name+" "+option)
 		}
-		p.changes = true
+		r.changes = true
 	case readsOne:
-		j.reads(value, c.node)
+		r.judge.reads(value, r.call.node)
 	case changing:
-		p.changes = true
+		r.changes = true
 	case ignores:
 	default:
 		if has {
-			j.mention(value, c.node)
+			r.judge.mention(value, r.call.node)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (r *rules) addChanging() {
 			}
 			j.mention(a, c.node)
 		}
-		j.workspaceCode(c)
+		judgeWorkspaceCode(j, c)
 	})
 }
 
@@ -166,7 +166,7 @@ func (r *rules) addWrappers() {
 	r.add("taskset", wraps(wrapper{flags: "ac", longs: "all-tasks cpu-list", operands: 1}))
 	r.add("flock", wraps(wrapper{flags: "enosux", values: "wEc", longs: "exclusive shared nonblock unlock close no-fork", takes: "wait timeout conflict-exit-code command", code: "c command", operands: 1, files: true}))
 	r.add("script", wraps(wrapper{flags: "aefq", values: "cEIOBTm", longs: "append return flush force quiet", takes: "command log-in log-out log-io log-timing", code: "c command", writes: "I O B T log-in log-out log-io log-timing", operands: 1, files: true, starts: true}))
-	r.add("watch", func(j *judge, c call) { j.joined(c, wrapper{flags: "bcdegpqtwx", values: "n", takes: "interval"}) })
+	r.add("watch", joins(wrapper{flags: "bcdegpqtwx", values: "n", takes: "interval"}))
 	r.add("setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 armv7l", wraps(wrapper{flags: "RvFILSTXBZ3", starts: true}))
 	r.add("unbuffer chronic ifne", wraps(wrapper{flags: "p"}))
 	r.add("busybox toybox coreutils", applets)

@@ -33,7 +33,7 @@ func seds(j *judge, c call) {
 			inPlace = true
 		case strings.HasPrefix(text, "--in-place="):
 			inPlace = true
-			j.sedBackup(c, strings.TrimPrefix(text, "--in-place="))
+			judgeSedBackup(j, c, strings.TrimPrefix(text, "--in-place="))
 		case strings.HasPrefix(text, "--"):
 			j.raise(Admin, c.node, "the option %s of sed needs a person", shorten(text))
 		default:
@@ -43,7 +43,7 @@ func seds(j *judge, c call) {
 				case 'n', 'r', 'E', 's', 'u', 'z':
 				case 'i':
 					inPlace = true
-					j.sedBackup(c, text[k+1:])
+					judgeSedBackup(j, c, text[k+1:])
 					break letters
 				case 'e':
 					script := arg{text: text[k+1:]}
@@ -71,7 +71,7 @@ func seds(j *judge, c call) {
 		}
 		joined.text += s.text + "\n"
 	}
-	j.sedScript(c, joined)
+	judgeSedScript(j, c, joined)
 	if inPlace {
 		j.raise(Write, c.node, "sed -i changes files")
 	}
@@ -84,16 +84,16 @@ func seds(j *judge, c call) {
 	}
 }
 
-// sedBackup judges the suffix of the copies that sed -i keeps. With a suffix of c, that of
+// judgeSedBackup judges the suffix of the copies that sed -i keeps. With a suffix of c, that of
 // .bashr is .bashrc; with a * or a slash, it may be any file.
-func (j *judge) sedBackup(c call, suffix string) {
+func judgeSedBackup(j *judge, c call, suffix string) {
 	if !isWord(".bak .orig .old .backup .tmp ~", suffix) && suffix != "" {
 		j.raise(Admin, c.node, "sed -i keeps copies with the ending %s, which could be other files: use .bak", shorten(suffix))
 	}
 }
 
-// sedScript judges a script of sed.
-func (j *judge) sedScript(c call, a arg) {
+// judgeSedScript judges a script of sed.
+func judgeSedScript(j *judge, c call, a arg) {
 	script, known := a.lit()
 	if !known {
 		j.raise(Deny, c.node, "the script of sed is only known at run time: it could run commands")
@@ -103,10 +103,10 @@ func (j *judge) sedScript(c call, a arg) {
 	case kind == 'e':
 		j.raise(Deny, c.node, "sed runs a command in its script: run it by itself")
 	case kind == 'w':
-		j.foreignWords(c, script)
+		judgeForeignWords(j, c, script)
 		j.raise(Admin, c.node, "sed reads or writes a file that its script names")
 	case !ok:
-		j.foreignWords(c, script)
+		judgeForeignWords(j, c, script)
 		j.raise(Admin, c.node, "the script of sed is not one that the policy understands")
 	}
 }

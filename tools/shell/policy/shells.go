@@ -8,14 +8,14 @@ import (
 )
 
 // bashCode judges a shell that is given its script.
-func bashCode(j *judge, c call) { j.shell(c, false) }
+func bashCode(j *judge, c call) { judgeShell(j, c, false) }
 
 // posixCode judges a shell that may know less than bash: its script must mean the same to
 // both.
-func posixCode(j *judge, c call) { j.shell(c, true) }
+func posixCode(j *judge, c call) { judgeShell(j, c, true) }
 
-func (j *judge) shell(c call, posix bool) {
-	i, code, ok := j.shellOptions(c)
+func judgeShell(j *judge, c call, posix bool) {
+	i, code, ok := judgeShellOptions(j, c)
 	if !ok {
 		return
 	}
@@ -28,7 +28,7 @@ func (j *judge) shell(c call, posix bool) {
 		script = c.args[i]
 		j.mentionAll(call{args: c.args[i+1:], node: c.node})
 	case i < len(c.args):
-		j.scriptFile(c, c.args[i])
+		judgeScriptFile(j, c, c.args[i])
 		return
 	default:
 		var visible bool
@@ -37,12 +37,12 @@ func (j *judge) shell(c call, posix bool) {
 			return
 		}
 	}
-	j.shellCode(c, script, posix)
+	judgeShellCode(j, c, script, posix)
 }
 
-// shellOptions judges the options of a shell. It returns how many arguments they are, and
+// judgeShellOptions judges the options of a shell. It returns how many arguments they are, and
 // whether -c is among them.
-func (j *judge) shellOptions(c call) (n int, code, ok bool) {
+func judgeShellOptions(j *judge, c call) (n int, code, ok bool) {
 	for n < len(c.args) {
 		text, known := c.args[n].lit()
 		switch {
@@ -72,7 +72,7 @@ func (j *judge) shellOptions(c call) (n int, code, ok bool) {
 				code = true
 			case letter == 'l':
 				j.raise(Admin, c.node, "%s -l runs start-up files first", c.name)
-			case letter == 'o' && n < len(c.args) && j.isShellOption(c.args[n]):
+			case letter == 'o' && n < len(c.args) && isShellOption(c.args[n]):
 				n++
 			case !strings.ContainsRune("euxfnvBCE", letter):
 				j.raise(Deny, c.node, "the option %s of %s is not allowed here", shorten(text), c.name)
@@ -84,13 +84,13 @@ func (j *judge) shellOptions(c call) (n int, code, ok bool) {
 }
 
 // isShellOption reports whether set -o may be given a.
-func (j *judge) isShellOption(a arg) bool {
+func isShellOption(a arg) bool {
 	text, ok := a.lit()
 	return ok && isWord("errexit nounset xtrace pipefail noglob noexec verbose braceexpand noclobber errtrace", text)
 }
 
-// scriptFile judges a file of commands that a shell runs.
-func (j *judge) scriptFile(c call, a arg) {
+// judgeScriptFile judges a file of commands that a shell runs.
+func judgeScriptFile(j *judge, c call, a arg) {
 	text, known := a.lit()
 	if !known || strings.HasPrefix(text, "/dev/") || strings.HasPrefix(text, "/proc/") {
 		j.raise(Deny, c.node, "%s runs commands that cannot be seen here: write them out", c.name)
@@ -184,11 +184,11 @@ func interprets(l language) rule {
 			case isWord("--version -V --help -h", text) && len(c.args) == 1:
 				return
 			case !strings.HasPrefix(text, "-") || text == "-":
-				j.codeFile(c, c.args[i:], text == "-")
+				judgeCodeFile(j, c, c.args[i:], text == "-")
 				return
 			case text == "-m" && len(l.modules) > 0:
 				if i+1 < len(c.args) && slices.ContainsFunc(l.modules, c.args[i+1].is) {
-					j.workspaceCode(c)
+					judgeWorkspaceCode(j, c)
 					if c.args[i+1].is("json.tool") && len(c.args) > i+3 { // the file behind the first
 						j.writes(c.args[len(c.args)-1], c.node, "json.tool")
 					}
@@ -201,7 +201,7 @@ func interprets(l language) rule {
 			name, value, eq := strings.Cut(strings.TrimLeft(text, "-"), "=")
 			if strings.HasPrefix(text, "--") {
 				if isWord(l.code, name) {
-					j.foreignCode(c, arg{text: value}, eq, c.args[i+1:])
+					judgeForeignCode(j, c, arg{text: value}, eq, c.args[i+1:])
 					return
 				}
 				j.raise(Admin, c.node, "the option %s of %s needs a person", shorten(text), c.name)
@@ -211,7 +211,7 @@ func interprets(l language) rule {
 				letter := text[k : k+1]
 				switch {
 				case isWord(l.code, letter):
-					j.foreignCode(c, arg{text: text[k+1:]}, k+1 < len(text), c.args[i+1:])
+					judgeForeignCode(j, c, arg{text: text[k+1:]}, k+1 < len(text), c.args[i+1:])
 					return
 				case strings.Contains(l.values, letter):
 					if k+1 == len(text) {
@@ -225,12 +225,12 @@ func interprets(l language) rule {
 				}
 			}
 		}
-		j.codeFile(c, nil, true)
+		judgeCodeFile(j, c, nil, true)
 	}
 }
 
-// foreignCode judges code of another language, own or else the first of rest.
-func (j *judge) foreignCode(c call, own arg, has bool, rest []arg) {
+// judgeForeignCode judges code of another language, own or else the first of rest.
+func judgeForeignCode(j *judge, c call, own arg, has bool, rest []arg) {
 	if !has {
 		if len(rest) == 0 {
 			j.raise(Deny, c.node, "%s is given no code", c.name)
@@ -245,8 +245,8 @@ func (j *judge) foreignCode(c call, own arg, has bool, rest []arg) {
 	j.raise(Admin, c.node, "%s runs code of another language, which a person has to read", c.name)
 }
 
-// codeFile judges an interpreter that runs a file, or what it reads.
-func (j *judge) codeFile(c call, operands []arg, input bool) {
+// judgeCodeFile judges an interpreter that runs a file, or what it reads.
+func judgeCodeFile(j *judge, c call, operands []arg, input bool) {
 	if input {
 		text, visible := standardInput(c.redirs)
 		if _, known := text.lit(); !visible || !known {
@@ -265,12 +265,12 @@ func (j *judge) codeFile(c call, operands []arg, input bool) {
 	if j.locate(text).root == "" {
 		j.raise(Admin, c.node, "%s runs %s, which is not of the workspace", c.name, shorten(text))
 	}
-	j.workspaceCode(c)
+	judgeWorkspaceCode(j, c)
 	j.mentionAll(call{args: operands[1:], node: c.node})
 }
 
-// workspaceCode judges a command that runs code of the workspace.
-func (j *judge) workspaceCode(c call) {
+// judgeWorkspaceCode judges a command that runs code of the workspace.
+func judgeWorkspaceCode(j *judge, c call) {
 	switch {
 	case j.policy.config.Exposed:
 		j.raise(Admin, c.node, "%s runs code of the workspace, and there is no sandbox", c.name)

@@ -62,15 +62,15 @@ func withMode(ch changer) rule {
 			_, long, has := strings.Cut(a.text, "=")
 			switch {
 			case strings.HasPrefix(a.text, "--m") && has:
-				j.mode(c, arg{text: long, splits: a.splits, braces: a.braces})
+				judgeMode(j, c, arg{text: long, splits: a.splits, braces: a.braces})
 			case strings.HasPrefix(a.text, "--m") && i+1 < len(c.args):
-				j.mode(c, c.args[i+1])
+				judgeMode(j, c, c.args[i+1])
 			case strings.HasPrefix(a.text, "--") || !strings.HasPrefix(a.text, "-"):
 			case strings.HasSuffix(a.text, "m") && i+1 < len(c.args):
-				j.mode(c, c.args[i+1])
+				judgeMode(j, c, c.args[i+1])
 			case strings.Contains(a.text, "m"):
 				_, m, _ := strings.Cut(a.text, "m")
-				j.mode(c, arg{text: m, splits: a.splits, braces: a.braces})
+				judgeMode(j, c, arg{text: m, splits: a.splits, braces: a.braces})
 			}
 		}
 		inner(j, c)
@@ -249,22 +249,24 @@ func manuals(j *judge, c call) {
 	}
 }
 
-// joined judges a command that hands its words to a shell.
-func (j *judge) joined(c call, w wrapper) {
-	rest, done := j.peel(c, w)
-	if done || len(rest) == 0 {
-		return
-	}
-	code := arg{}
-	for i, a := range rest {
-		if _, known := a.lit(); !known {
-			code = a
-			break
+// joins returns the rule of a command that hands its words to a shell.
+func joins(w wrapper) rule {
+	return func(j *judge, c call) {
+		rest, done := w.peel(j, c)
+		if done || len(rest) == 0 {
+			return
 		}
-		if i > 0 {
-			code.text += " "
+		code := arg{}
+		for i, a := range rest {
+			if _, known := a.lit(); !known {
+				code = a
+				break
+			}
+			if i > 0 {
+				code.text += " "
+			}
+			code.text += a.text
 		}
-		code.text += a.text
+		judgeShellCode(j, c, code, true)
 	}
-	j.shellCode(c, code, true)
 }

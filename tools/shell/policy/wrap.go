@@ -26,7 +26,7 @@ type wrapper struct {
 // wraps returns the rule of a command that starts another one: the other one is judged.
 func wraps(w wrapper) rule {
 	return func(j *judge, c call) {
-		rest, done := j.peel(c, w)
+		rest, done := w.peel(j, c)
 		if done {
 			return
 		}
@@ -40,7 +40,7 @@ func wraps(w wrapper) rule {
 }
 
 // peel returns the command line that c starts. done says that it was judged already.
-func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
+func (w wrapper) peel(j *judge, c call) (rest []arg, done bool) {
 	operands := w.operands
 	replaced, code, ended := "", false, false
 	args := c.args
@@ -60,7 +60,7 @@ func (j *judge) peel(c call, w wrapper) (rest []arg, done bool) {
 		case w.assigns && text == "-":
 			args = args[1:]
 		case len(text) > 1 && text[0] == '-' && !ended:
-			used, value, ok := j.wrapperOption(c, w, args)
+			used, value, ok := w.option(j, c, args)
 			if !ok {
 				return nil, true
 			}
@@ -124,9 +124,9 @@ func (w wrapper) fill(args []arg, replaced string) []arg {
 	return append(filled, unknown(nil))
 }
 
-// wrapperOption judges the options in the first of args. It returns how many arguments they
+// option judges the options in the first of args. It returns how many arguments they
 // take, what -I names, and false where the command behind them cannot be told.
-func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced string, ok bool) {
+func (w wrapper) option(j *judge, c call, args []arg) (used int, replaced string, ok bool) {
 	text := args[0].text
 	names := []string{}
 	value, has := "", false
@@ -174,7 +174,7 @@ func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced
 		}
 		switch {
 		case isWord(w.code, name):
-			j.shellCode(c, val, true)
+			judgeShellCode(j, c, val, true)
 			return used, "", true
 		case isWord(w.writes, name):
 			j.writes(val, c.node, c.name)
@@ -187,9 +187,9 @@ func (j *judge) wrapperOption(c call, w wrapper, args []arg) (used int, replaced
 	return used, replaced, true
 }
 
-// shellCode judges an argument that a shell runs; posix says that it may know less than
+// judgeShellCode judges an argument that a shell runs; posix says that it may know less than
 // bash.
-func (j *judge) shellCode(c call, a arg, posix bool) {
+func judgeShellCode(j *judge, c call, a arg, posix bool) {
 	code, known := a.lit()
 	if !known {
 		j.raise(Deny, c.node, "the script for %s is only known at run time", c.name)

@@ -439,8 +439,8 @@ func TestTheSameSeedGivesTheSameLoadAndTheSameKills(t *testing.T) {
 	}
 	plans := func() []string {
 		r := Open(t, Options{Seed: 11, Shape: Shape{Conversations: 1, Messages: 1}})
-		r.KillAt(20, 1, 1000, "a", "b")
-		return r.planned
+		r.Plans.KillAt(20, 1, 1000, "a", "b")
+		return r.Plans.coming
 	}
 	if a, b := plans(), plans(); !slices.Equal(a, b) || a[0] == a[2] {
 		t.Errorf("the same seed planned\n%v\nand\n%v", a, b)

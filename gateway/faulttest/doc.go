@@ -14,7 +14,7 @@
 //		t.Parallel()
 //		faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 //			run := faulttest.Open(t, faulttest.Options{Engine: e})
-//			run.KillAt(faulttest.Size(100), 1, 300, "agent.delta") // each life but the last dies at one of 300 hits
+//			run.Plans.KillAt(faulttest.ScaledSize(100), 1, 300, "agent.delta") // each life but the last dies at one of 300 hits
 //			run.Model.Plan(model.Fault{Kind: model.FaultCut, Every: 10, After: 3})
 //			run.Start()
 //			run.Drive(run.KillRandomly(5, 40), func(ctx context.Context) {

@@ -29,7 +29,7 @@ func (r *Run) Drive(disturb ...func(ctx context.Context)) {
 	ended := make(chan struct{}, len(disturb))
 	for _, d := range disturb {
 		go func() {
-			defer func() { r.hurry(); ended <- struct{}{} }() // also when it ends the test
+			defer func() { r.Pace.hurry(); ended <- struct{}{} }() // also when it ends the test
 			d(ctx)
 		}()
 	}
@@ -89,7 +89,7 @@ type dialogue struct {
 func (f *dialogue) sayMore() {
 	for c := range f.r.Workload.Conversations {
 		conv := &f.r.Workload.Conversations[c]
-		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.ahead(conv, f.said[c]) && f.r.tryNext() {
+		for f.said[c] < len(conv.Questions) && f.said[c] < f.count[c]+f.ahead(conv, f.said[c]) && f.r.Pace.tryNext() {
 			q := conv.Questions[f.said[c]]
 			said, err := f.r.Telegram.Say(conv.Chat, q.From, q.Text, telegram.SayOptions{})
 			if err != nil {
@@ -160,7 +160,7 @@ func (r *Run) KillRandomly(n, limit int) func(context.Context) {
 		moments = append(moments, moment{1 + r.Rand.IntN(limit), r.Rand.IntN(len(r.slots))})
 	}
 	return func(ctx context.Context) {
-		r.SetRounds(n)
+		r.Pace.SetRounds(n)
 		for i, m := range moments {
 			if !r.AwaitSent(ctx, m.after) {
 				r.t.Errorf("the load ended after %d of %d kills", i, n)
@@ -171,72 +171,16 @@ func (r *Run) KillRandomly(n, limit int) func(context.Context) {
 	}
 }
 
-// SetRounds says how often the row will call Sent, at least: the load is dealt out
-// over them. Without it that is four times.
-func (r *Run) SetRounds(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pace.rounds = n
-}
-
 // AwaitSent waits until n more messages were sent; false when ctx ended before. Until it
 // is called again, or the disturbance is over, people say no more than this round's
 // share of what they have to say yet: however long the machine takes for what is
 // done now, the load is not over by then.
 func (r *Run) AwaitSent(ctx context.Context, n int) bool {
-	r.dealMessages(n)
+	r.Pace.deal(n)
 	target := r.Telegram.Totals().Sent + n
 	ok := r.WaitUntil(ctx, func() bool { return r.Telegram.Totals().Sent >= target })
-	r.dealMessages(0)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pace.rounds = max(r.pace.rounds-1, 1)
+	r.Pace.endRound()
 	return ok
-}
-
-// pace is how much may be said.
-type pace struct {
-	said   int
-	slow   bool // only left more
-	left   int
-	rounds int // to come, at least
-}
-
-// dealMessages lets people say need more messages, each of which has an answer, and half of
-// a round's share: it is dealt before and after what is waited for.
-func (r *Run) dealMessages(need int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pace.slow = true
-	r.pace.left = need + max(r.Workload.Questions()-r.pace.said-need*r.pace.rounds, 0)/(2*r.pace.rounds+2)
-}
-
-// SayMore lets people say n more messages than [Run.AwaitSent] does.
-func (r *Run) SayMore(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pace.left += n
-}
-
-// hurry lets people say all they have to say.
-func (r *Run) hurry() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pace.slow = false
-}
-
-// tryNext reports whether another message may be said now, and counts it.
-func (r *Run) tryNext() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.pace.slow {
-		if r.pace.left == 0 {
-			return false
-		}
-		r.pace.left--
-	}
-	r.pace.said++
-	return true
 }
 
 // WaitUntil waits until done; false when ctx ended before.

@@ -50,12 +50,12 @@ func (r *Run) Finish() *Report {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	unasked, err := r.readUnasked()
+	unasked, err := readUnaskedLogs(r.Dir)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	report := Check(r.Workload, Evidence{
-		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.Faults(), Ledger: rows, Unasked: unasked, JobsFrom: r.jobsFrom, JobsThrough: r.jobsThrough,
+		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.faults.all(), Ledger: rows, Unasked: unasked, JobsFrom: r.jobsFrom, JobsThrough: r.jobsThrough,
 	})
 	report.Extra = report.Calls - r.Workload.Calls()
 	report.Violations = append(report.Violations, leaks...)

@@ -28,12 +28,9 @@ var (
 func answerJob(slot string) string { return "beat at " + slot + " " + end }
 
 // jobs is what the configuration says about jobs.
-func (r *Run) jobs() string {
-	if r.jobsEnded.Load() {
-		return "{}"
-	}
+func (l *Workload) jobs() string {
 	var jobs []string
-	for i := range r.Workload.Shape.Jobs {
+	for i := range l.Shape.Jobs {
 		jobs = append(jobs, fmt.Sprintf("{name: beat%d, every: %s, misfire: all, prompt: beat, to: {account: tg, group: \"%d\"}}", i, jobEvery, firstJobChat-i))
 	}
 	return "{jobs: [" + strings.Join(jobs, ", ") + "]}"
@@ -62,14 +59,14 @@ func (l *Workload) isJobChat(chat int64) bool {
 }
 
 // meetJobs has the bot be in the groups of the jobs, in which nobody speaks to it.
-func (r *Run) meetJobs() {
-	r.t.Helper()
-	for i := range r.Workload.Shape.Jobs {
+func (l *Workload) meetJobs(tg *telegram.Server) error {
+	for i := range l.Shape.Jobs {
 		chat := telegram.Chat{ID: firstJobChat - int64(i), Kind: telegram.Group, Title: fmt.Sprintf("job %d", i)}
-		if _, err := r.Telegram.Say(chat, telegram.Person{ID: 70_000, FirstName: "Joe"}, "good morning", telegram.SayOptions{}); err != nil {
-			r.t.Fatal(err)
+		if _, err := tg.Say(chat, telegram.Person{ID: 70_000, FirstName: "Joe"}, "good morning", telegram.SayOptions{}); err != nil {
+			return fmt.Errorf("say something to job %d: %w", i, err)
 		}
 	}
+	return nil
 }
 
 // AwaitJobs waits until each job has reported what was due by now. The checker wants every run

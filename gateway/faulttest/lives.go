@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -22,6 +23,24 @@ type Fault struct {
 	// Stall: nobody did it, the machine stood still.
 	Stall bool
 	What  string // the plan of a fault point, or what the harness did
+}
+
+// faultLog is what was done to the processes until now.
+type faultLog struct {
+	mu     sync.Mutex
+	faults []Fault
+}
+
+func (l *faultLog) add(f Fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = append(l.faults, f)
+}
+
+func (l *faultLog) all() []Fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.faults)
 }
 
 // faultTimes is what was done to each life.

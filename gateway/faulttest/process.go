@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"parley/cmd/cmdtest"
+	"parley/simulators/telegram"
 )
 
 // Patience is how long a test waits for what must come. It is no measure of
@@ -254,7 +255,7 @@ func (r *Run) keepLogs() {
 	}
 	if r.t.Failed() {
 		path := filepath.Join(r.Dir, "chats.txt")
-		if err := os.WriteFile(path, []byte(r.chats()), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(chatsOf(r.Telegram.Books())), 0o600); err != nil {
 			r.t.Logf("what was said is not kept: %v", err)
 		}
 		paths = append(paths, path)
@@ -264,14 +265,13 @@ func (r *Run) keepLogs() {
 	}
 }
 
-// chats is all that was said, chat by chat: what people did, and every version of what they were
+// chatsOf returns all that was said, chat by chat: what people did, and every version of what they were
 // shown, with who showed it.
-func (r *Run) chats() string {
+func chatsOf(b telegram.Book) string {
 	lines := map[int64][]string{}
 	add := func(chat int64, at time.Time, format string, args ...any) {
 		lines[chat] = append(lines[chat], at.Format("15:04:05.000000 ")+fmt.Sprintf(format, args...))
 	}
-	b := r.Telegram.Books()
 	for _, u := range b.Updates {
 		add(u.ChatID, u.Created, "person, message %d: %q", u.MessageID, u.Text)
 	}

@@ -26,7 +26,7 @@ func TestAClockThatJumpsEndsNothingAndHoldsUpNothing(t *testing.T) {
 		})
 		midnight := time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour))
 		jumps := []time.Duration{time.Hour, 0, -time.Hour, -24 * time.Hour, 0, midnight, 20 * time.Minute, -24 * time.Hour, 8 * 24 * time.Hour, 0}
-		run.SetRounds(faulttest.ScaledSize(10) * len(jumps))
+		run.Pace.SetRounds(faulttest.ScaledSize(10) * len(jumps))
 		run.Start()
 		run.Drive(func(ctx context.Context) {
 			for round := range faulttest.ScaledSize(10) {

@@ -28,7 +28,7 @@ func TestServersOfTheLogComeAndGoUnderLoad(t *testing.T) {
 	nodes := run.Base.Nodes
 	run.Start()
 	rounds := faulttest.ScaledSize(10)
-	run.SetRounds(rounds * 2 * (nodes.Len() + 1))
+	run.Pace.SetRounds(rounds * 2 * (nodes.Len() + 1))
 	run.Drive(func(ctx context.Context) {
 		for round := range rounds {
 			for i := range nodes.Len() + 1 {
@@ -67,7 +67,7 @@ func TestAPartedProcessIsTakenOverFromAndChangesNothing(t *testing.T) {
 	})
 	run.Start()
 	parts := max(faulttest.ScaledSize(20), 2)
-	run.SetRounds(parts)
+	run.Pace.SetRounds(parts)
 	run.Drive(func(ctx context.Context) {
 		for n := range parts {
 			if !run.AwaitSent(ctx, 10) {
@@ -86,7 +86,7 @@ func TestAPartedProcessIsTakenOverFromAndChangesNothing(t *testing.T) {
 			last(ctx, 3*lease/2)
 			// Its conversations are taken over when something is said in them.
 			for !run.HasSuccessor(run.Process(i).Incarnation) && ctx.Err() == nil {
-				run.SayMore(4)
+				run.Pace.SayMore(4)
 				last(ctx, time.Second)
 			}
 			// Until here it may have sent what it could not note.

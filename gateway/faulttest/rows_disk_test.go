@@ -46,7 +46,7 @@ func TestAFullDiskUnderLoadLosesNothing(t *testing.T) {
 		}
 		rounds := max(faulttest.ScaledSize(10), 3)
 		var noticed, slowest time.Duration
-		run.SetRounds(rounds)
+		run.Pace.SetRounds(rounds)
 		run.Start()
 		run.Drive(func(ctx context.Context) {
 			for round := range rounds {

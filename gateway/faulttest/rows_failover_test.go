@@ -20,7 +20,7 @@ func TestAReplicaWithoutTheLastWritesTakesThePlaceOfRedis(t *testing.T) {
 	replica := run.Base.Redis.Replica(t)
 	run.Start()
 	failovers, forgotten := max(faulttest.ScaledSize(20), 2), 0
-	run.SetRounds(2 * failovers)
+	run.Pace.SetRounds(2 * failovers)
 	run.Drive(func(ctx context.Context) {
 		for n := range failovers {
 			if !run.AwaitSent(ctx, 5+run.Rand.IntN(10)) {

@@ -20,7 +20,7 @@ func TestKilledInTheMiddleOfAnAnswerItIsAskedForAgainAndGivenOnce(t *testing.T) 
 		}
 		shape := run.Workload.Shape
 		limit *= shape.Words / faulttest.DefaultWords // each of so many more pieces
-		run.KillAt(kills, 1, limit, "agent.delta")
+		run.Plans.KillAt(kills, 1, limit, "agent.delta")
 		if report := killed(t, run, kills); report.Summaries < shape.Conversations {
 			t.Errorf("%d summaries in %d conversations: the load does not fill the window", report.Summaries, shape.Conversations)
 		}
@@ -36,7 +36,7 @@ func TestKilledInTheMiddleOfAToolItsEffectIsThereOnceAtMost(t *testing.T) {
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.6, Scripts: true}.Compacting()})
 		kills := faulttest.ScaledSize(100)
-		run.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]", "agent.tool.effect[bash]") // what only reads runs again
+		run.Plans.KillAt(kills, 1, 30, "agent.tool.begun", "agent.tool.effect[edit_file]", "agent.tool.effect[bash]") // what only reads runs again
 		report := killed(t, run, kills)
 		if report.Unknown < report.Faults {
 			t.Errorf("the model was told of %d calls with an unknown outcome; %d were cut off", report.Unknown, report.Faults)
@@ -52,7 +52,7 @@ func TestKilledBetweenSendAndReceiptTheAnswerIsRepeatedOnceAndMarked(t *testing.
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{}.CompactingQuestions()})
 		kills := faulttest.ScaledSize(100)
-		run.KillAt(kills, 8, 20, "delivery.accepted") // not the repeat itself
+		run.Plans.KillAt(kills, 8, 20, "delivery.accepted") // not the repeat itself
 		report := killed(t, run, kills)
 		if report.Summaries < run.Workload.Shape.Conversations {
 			t.Errorf("%d summaries in %d conversations: the load does not fill the window", report.Summaries, run.Workload.Shape.Conversations)
@@ -71,7 +71,7 @@ func TestKilledBeforeTheEndOfATurnIsStoredNothingIsSentTwice(t *testing.T) {
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{}.Compacting()})
 		kills := faulttest.ScaledSize(100)
-		run.KillAt(kills, 1, 30, "worker.finish.before")
+		run.Plans.KillAt(kills, 1, 30, "worker.finish.before")
 		killed(t, run, kills)
 	})
 }
@@ -89,7 +89,7 @@ func TestKilledAtAnyMomentNothingAcceptedIsLost(t *testing.T) {
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
 		kills := max(faulttest.ScaledSize(25), 3)
-		run.PlanAlways("intake.publish.before=delay:50ms")
+		run.Plans.Always("intake.publish.before=delay:50ms")
 		run.Start()
 		run.Drive(run.KillRandomly(kills, 30))
 		run.AwaitJobs()
@@ -120,7 +120,7 @@ func TestKilledAroundASummaryTheConversationGoesOn(t *testing.T) {
 	faulttest.RunOn(t, faulttest.Embedded(), func(t *testing.T, e faulttest.Engine) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: faulttest.Shape{Tools: 0.2}.Compacting()})
 		kills := faulttest.ScaledSize(60)
-		run.KillAt(kills, 1, 6, "agent.summary.answered", "agent.summary.settled")
+		run.Plans.KillAt(kills, 1, 6, "agent.summary.answered", "agent.summary.settled")
 		if report := killed(t, run, kills); report.Summaries < kills/2 {
 			t.Errorf("%d summaries, and %d kills around them", report.Summaries, kills)
 		}
@@ -150,8 +150,8 @@ func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 		}
 		// A title is looked for in the first turns only.
 		titles := []string{"worker.title.asking", "worker.title.reserved", "worker.title.answered", "worker.title.settled"}
-		run.KillAt(len(titles), 1, 3, titles...)
-		run.KillAt(kills, 1, 12, points...)
+		run.Plans.KillAt(len(titles), 1, 3, titles...)
+		run.Plans.KillAt(kills, 1, 12, points...)
 		killed(t, run, len(titles)+kills)
 	})
 }

@@ -146,7 +146,7 @@ func TestKilledWhileAnotherModelAnswersNothingIsLostOrPaidTwice(t *testing.T) {
 			Config: map[string]string{"retry": "{base: 20ms}"},
 		})
 		kills := faulttest.ScaledSize(60)
-		run.KillAt(kills, 1, 20, "agent.reserve.after", "agent.settle.before", "agent.settle.after")
+		run.Plans.KillAt(kills, 1, 20, "agent.reserve.after", "agent.settle.before", "agent.settle.after")
 		if err := run.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 529, Probability: 0.2, Seed: 1, Match: "question"}); err != nil {
 			t.Fatal(err)
 		}

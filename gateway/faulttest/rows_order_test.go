@@ -83,7 +83,7 @@ func TestAMessageThatPanicsEachTimeIsPutAsideAndOthersAreAnswered(t *testing.T) 
 				}
 			},
 		})
-		run.PlanAlways("worker.open.before[poison1]=panic,worker.finish.before[poison2]=panic")
+		run.Plans.Always("worker.open.before[poison1]=panic,worker.finish.before[poison2]=panic")
 		run.Start()
 		n := max(faulttest.ScaledSize(10), 4)
 		var told []telegram.Chat
@@ -142,7 +142,7 @@ func TestRestartedInOrderUnderLoadNobodySeesMoreThanAPause(t *testing.T) {
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
 		run.Start()
 		restarts := max(faulttest.ScaledSize(20), 3)
-		run.SetRounds(restarts)
+		run.Pace.SetRounds(restarts)
 		var longest time.Duration
 		run.Drive(func(ctx context.Context) {
 			for i := range restarts {

@@ -131,7 +131,7 @@ func TestThePowerIsCutAndNothingAcceptedIsLost(t *testing.T) {
 				books.Expect = faulttest.Lost
 			}
 			run := faulttest.Open(t, books)
-			run.SetRounds(cuts)
+			run.Pace.SetRounds(cuts)
 			run.Start()
 			run.Drive(func(ctx context.Context) {
 				for i := range cuts {

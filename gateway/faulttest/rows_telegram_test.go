@@ -97,7 +97,7 @@ func TestAWholePreviewIsNoAnswerBeforeItsTurnIsStored(t *testing.T) {
 			shape.Conversations, shape.Messages = 8, 4
 		}
 		run := faulttest.Open(t, faulttest.Options{Engine: e, Shape: shape})
-		run.PlanAlways("worker.finish.before=delay:2500ms")
+		run.Plans.Always("worker.finish.before=delay:2500ms")
 		run.Start()
 		run.Drive(run.KillRandomly(max(faulttest.ScaledSize(25), 3), 8))
 		for i := range run.Processes() {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,7 +73,10 @@ type Run struct {
 	Base *Base
 	// Rand draws the row's own faults; it is seeded.
 	Rand *rand.Rand
-	Dir  string
+	// Plans are the faults of fault points, and Pace is how much people may say.
+	Plans Plans
+	Pace  Pace
+	Dir   string
 
 	t     testing.TB
 	o     Options
@@ -87,11 +89,7 @@ type Run struct {
 	jobsFrom, jobsThrough time.Time
 	jobsEnded             atomic.Bool
 
-	mu      sync.Mutex
-	faults  []Fault
-	planned []string // PARLEY_FAULTS of the lives to come
-	always  string   // of each
-	pace    pace
+	faults faultLog
 }
 
 // Open starts the simulators and what the engine needs. Nothing of parley runs
@@ -108,9 +106,10 @@ func Open(t testing.TB, o Options) *Run {
 		o.Lease = Lease
 	}
 	t.Logf("seed %d: PARLEY_SEED=%d repeats the load and the faults of this row", o.Seed, o.Seed)
+	load, draws := NewWorkload(o.Shape, o.Seed), rand.New(rand.NewPCG(o.Seed, 0xfa17)) //nolint:gosec // it must repeat
 	r := &Run{
-		t: t, o: o, Dir: t.TempDir(), Workload: NewWorkload(o.Shape, o.Seed), Rand: rand.New(rand.NewPCG(o.Seed, 0xfa17)), //nolint:gosec // it must repeat
-		id: fmt.Sprintf("%d-%d", os.Getpid(), rand.Uint64()), pace: pace{rounds: 4},
+		t: t, o: o, Dir: t.TempDir(), Workload: load, Rand: draws, Plans: Plans{rand: draws},
+		id: fmt.Sprintf("%d-%d", os.Getpid(), rand.Uint64()), Pace: Pace{questions: load.Questions(), rounds: 4},
 	}
 	t.Cleanup(r.keepLogs)
 	brain := model.Brain(r.Workload.Brain)
@@ -215,7 +214,7 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"providers": fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%s, prices: demo}}", llm),
 		"agents":    fmt.Sprintf("{main: {model: sim/demo, window: %d, max_tokens: 1000, tools: [read_file, write_file, edit_file, sessions_spawn%s]}}", r.window(), r.Workload.scripts()),
 		"bash":      fmt.Sprintf("{enabled: %t}", r.Workload.Shape.Scripts),
-		"cron":      r.jobs(),
+		"cron":      r.Workload.jobs(),
 		"titles":    r.Workload.titles(),
 		"goals":     r.Workload.goals(),
 		"context":   r.Workload.context(),
@@ -229,6 +228,9 @@ func (r *Run) writeConfig(i int, tg, llm string) (string, error) {
 		"ops":     `{listen: "127.0.0.1:0"}`,
 		// At this level it is told which messages were not changed, see unasked.
 		"log": "{format: json, level: debug}",
+	}
+	if r.jobsEnded.Load() {
+		all["cron"] = "{}"
 	}
 	if r.o.Fallback {
 		all["providers"] = fmt.Sprintf("{sim: {kind: anthropic, base_url: http://%[1]s, prices: demo}, %[2]s: {kind: anthropic, base_url: http://%[1]s, prices: demo, models: [{name: demo, window: %[3]d, max_tokens: 1000}]}}", llm, reserve, r.window())

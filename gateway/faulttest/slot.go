@@ -3,6 +3,7 @@ package faulttest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -36,7 +37,9 @@ func (r *Run) Start() {
 			s.stop(func(p *Process) { p.Kill() })
 		}
 	})
-	r.meetJobs()
+	if err := r.Workload.meetJobs(r.Telegram); err != nil {
+		r.t.Fatal(err)
+	}
 	for _, s := range r.slots {
 		s.done, s.changed = make(chan struct{}), make(chan struct{})
 		first, err := s.start()
@@ -61,7 +64,7 @@ func (r *Run) Start() {
 // so and ends; it is started again, as whoever supervises one does: on a busy machine
 // those servers may need longer to agree than it waits for them.
 func (s *slot) start() (*Process, error) {
-	plan := s.r.nextPlan()
+	plan := s.r.Plans.next()
 	for end := time.Now().Add(Patience); ; {
 		p, err := s.launch(plan)
 		if err != nil {
@@ -116,7 +119,7 @@ func (s *slot) supervise(p *Process) {
 		s.mu.Unlock()
 		switch {
 		case by != "":
-			s.r.addFault(Fault{At: p.gone, Incarnation: p.Incarnation, Killed: true, What: by})
+			s.r.faults.add(Fault{At: p.gone, Incarnation: p.Incarnation, Killed: true, What: by})
 		case down:
 		case asked && p.err == nil:
 		case !killed:
@@ -162,8 +165,9 @@ func (s *slot) stop(how func(*Process)) {
 func (r *Run) Processes() int { return len(r.slots) }
 
 // Process returns the present life of process number i.
-func (r *Run) Process(i int) *Process {
-	s := r.slots[i]
+func (r *Run) Process(i int) *Process { return r.slots[i].process() }
+
+func (s *slot) process() *Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
@@ -171,43 +175,39 @@ func (r *Run) Process(i int) *Process {
 
 // IsUp reports whether every process is there.
 func (r *Run) IsUp() bool {
-	for i := range r.slots {
-		if !r.isProcessUp(i) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.slots, func(s *slot) bool { return !s.isUp() })
 }
 
-// awaitProcess waits until process number i is there.
-func (r *Run) awaitProcess(i int) {
-	r.t.Helper()
-	r.Await(fmt.Sprintf("process %d to be there", i), func() bool { return r.isProcessUp(i) })
-}
-
-func (r *Run) isProcessUp(i int) bool {
+// isUp reports whether the process is there.
+func (s *slot) isUp() bool {
 	select {
-	case <-r.Process(i).Ended():
+	case <-s.process().Ended():
 		return false
 	default:
 		return true
 	}
 }
 
+// awaitUp waits until the process is there.
+func (s *slot) awaitUp() {
+	s.r.t.Helper()
+	s.r.Await(fmt.Sprintf("process %d to be there", s.number), s.isUp)
+}
+
 // Kill ends process number i by SIGKILL; it is started again. One that is just
 // being started again is waited for, so that each kill ends one that lives.
 func (r *Run) Kill(i int) {
-	r.awaitProcess(i)
+	r.slots[i].awaitUp()
 	p, at := r.Process(i), time.Now()
 	p.Kill()
-	r.addFault(Fault{At: at, Incarnation: p.Incarnation, Killed: true, What: "killed"})
+	r.faults.add(Fault{At: at, Incarnation: p.Incarnation, Killed: true, What: "killed"})
 }
 
 // KillAnd is Kill, and f before the process is started again, which has happened
 // when it returns.
 func (r *Run) KillAnd(i int, f func()) {
-	r.awaitProcess(i)
 	s := r.slots[i]
+	s.awaitUp()
 	s.mu.Lock()
 	s.before = f
 	changed := s.changed
@@ -243,61 +243,14 @@ func (r *Run) Restart(i int) {
 // alone stands on: what it has under way in this moment may be in doubt. Something
 // that lasts is noted before it begins and before it is over.
 func (r *Run) NoteFault(i int, what string) {
-	r.addFault(Fault{At: time.Now(), Incarnation: r.Process(i).Incarnation, What: what})
+	r.faults.add(Fault{At: time.Now(), Incarnation: r.Process(i).Incarnation, What: what})
 }
 
-// NoteFaultAll is Note for what all processes stand on.
-func (r *Run) NoteFaultAll(what string) { r.addFault(Fault{At: time.Now(), What: what}) }
-
-func (r *Run) addFault(f Fault) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.faults = append(r.faults, f)
-}
+// NoteFaultAll is NoteFault for what all processes stand on.
+func (r *Run) NoteFaultAll(what string) { r.faults.add(Fault{At: time.Now(), What: what}) }
 
 // incarnationOf returns the name of a life, by the number of its slot and its own: an
 // address of loopback that no other has.
 func incarnationOf(slot, life int) Incarnation {
 	return Incarnation(fmt.Sprintf("127.%d.%d.%d", 1+slot, life/250, 1+life%250))
-}
-
-// Faults are those until now.
-func (r *Run) Faults() []Fault {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]Fault(nil), r.faults...)
-}
-
-// Plan gives each of the next lives one plan, as PARLEY_FAULTS has it. Lives
-// after those have none.
-func (r *Run) Plan(plans ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.planned = append(r.planned, plans...)
-}
-
-// PlanAlways gives every life a plan besides its own.
-func (r *Run) PlanAlways(plan string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.always = plan
-}
-
-// KillAt plans n kills, each at a hit between least and most, by the seed, of one
-// of the points in turn.
-func (r *Run) KillAt(n, minimum, limit int, points ...string) {
-	for i := range n {
-		r.Plan(fmt.Sprintf("%s=kill@%d", points[i%len(points)], minimum+r.Rand.IntN(limit-minimum+1)))
-	}
-}
-
-func (r *Run) nextPlan() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.planned) == 0 {
-		return r.always
-	}
-	p := r.planned[0]
-	r.planned = r.planned[1:]
-	return p + "," + r.always
 }

@@ -33,7 +33,7 @@ func (r *Run) watchStalls() {
 			}
 			now := time.Now()
 			if still := now.Sub(last); still > r.o.Lease/5 {
-				r.addFault(Fault{At: last.Add(stallLook), Stall: true, What: fmt.Sprintf("the machine stood still for %s", still)})
+				r.faults.add(Fault{At: last.Add(stallLook), Stall: true, What: fmt.Sprintf("the machine stood still for %s", still)})
 			}
 			last = now
 		}

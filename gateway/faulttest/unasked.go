@@ -11,11 +11,11 @@ import (
 	"parley/channels/telegram"
 )
 
-// readUnasked reads in the logs of all lives which messages stood as they were to stand. A
+// readUnaskedLogs reads in the logs of all lives which messages stood as they were to stand. A
 // line is written before the receipt is stored, as a call is made, so a life that was
 // killed since has left it.
-func (r *Run) readUnasked() (map[Message][]time.Time, error) {
-	paths, err := filepath.Glob(filepath.Join(r.Dir, "process-*.log"))
+func readUnaskedLogs(dir string) (map[Message][]time.Time, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "process-*.log"))
 	if err != nil {
 		return nil, fmt.Errorf("find the logs of the processes: %w", err)
 	}

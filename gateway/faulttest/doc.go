@@ -18,8 +18,8 @@
 //			run.Model.Plan(model.Fault{Kind: model.FaultCut, Every: 10, After: 3})
 //			run.Start()
 //			run.Drive(run.KillRandomly(5, 40), func(ctx context.Context) {
-//				if run.Sent(ctx, 50) { // after 50 more messages
-//					run.NoteAll("model cut off") // what is under way now may be in doubt
+//				if run.AwaitSent(ctx, 50) { // after 50 more messages
+//					run.NoteFaultAll("model cut off") // what is under way now may be in doubt
 //					run.ModelLine.Cut()
 //					…
 //					run.ModelLine.Mend()
@@ -29,10 +29,10 @@
 //		})
 //	}
 //
-// make test has one row for each kind of fault, on one engine; SkipUnlessLong and On say
+// make test has one row for each kind of fault, on one engine; SkipUnlessLong and RunOn say
 // which rows make test-long has besides, and why.
 //
-// Sizes: Size(100) is 100 with PARLEY_LONG=1 and 5 without; Shape is the load,
+// Sizes: ScaledSize(100) is 100 with PARLEY_LONG=1 and 5 without; Shape is the load,
 // 3,000 messages in 150 conversations, or 120 in 20. Everything is drawn
 // from one seed, which is logged; PARLEY_SEED repeats load and faults, though not
 // how the processes interleave.

@@ -9,22 +9,22 @@ import (
 	"parley/sessions"
 )
 
-// agentsFor returns the agents that may have a conversation where the event came from: the
+// agents returns the agents that may have a conversation where the event came from: the
 // one that answers it first, and then all others, to which the chat may have been bound
 // before the gateway was started with its present bindings.
-func (i *Intake) agentsFor(e *event) []string {
+func (e *event) agents() []string {
 	own := e.agent()
 	others := slices.DeleteFunc(slices.Clone(e.settings.Agents), func(name string) bool { return name == own })
 	return append([]string{own}, others...)
 }
 
 // findMailbox finds the mailbox that an agent has where the event came from.
-func (i *Intake) findMailbox(ctx context.Context, agent string, e *event) (m sessions.Mailbox, found bool, err error) {
+func findMailbox(ctx context.Context, s Store, agent string, e *event) (m sessions.Mailbox, found bool, err error) {
 	key, err := sessionkeys.For(agent, e.Address)
 	if err != nil {
 		return m, false, nil //nolint:nilerr // findKey says so
 	}
-	m, err = i.Store.Mailbox(ctx, key.Token())
+	m, err = s.Mailbox(ctx, key.Token())
 	if errors.Is(err, sessions.ErrNotFound) {
 		return m, false, nil
 	}
@@ -35,8 +35,8 @@ func (i *Intake) findMailbox(ctx context.Context, agent string, e *event) (m ses
 // it has none, of another agent, which still works on what it was asked here before the
 // chat was bound anew.
 func (i *Intake) keyAtWork(ctx context.Context, e *event) (sessionkeys.Key, error) {
-	for _, agent := range i.agentsFor(e) {
-		m, found, err := i.findMailbox(ctx, agent, e)
+	for _, agent := range e.agents() {
+		m, found, err := findMailbox(ctx, i.Store, agent, e)
 		if err != nil {
 			return e.key, err
 		}

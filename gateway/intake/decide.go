@@ -21,15 +21,15 @@ func (i *Intake) Decide(ctx context.Context, key sessionkeys.Key, asker channels
 	if err := i.MayAnswer(ctx, m.Channel, m.Address, asker); err != nil {
 		return err
 	}
-	return i.publishDecision(ctx, key, m)
+	return publishDecision(ctx, i.Log, key, m)
 }
 
-func (i *Intake) publishDecision(ctx context.Context, key sessionkeys.Key, m channels.Message) error {
+func publishDecision(ctx context.Context, log Log, key sessionkeys.Key, m channels.Message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("write a decision: %w", err)
 	}
-	if _, err := i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(m), Token: key.Token(), Key: key.String(), Body: body}); err != nil {
+	if _, err := log.Publish(ctx, broker.Envelope{ID: messages.EventID(m), Token: key.Token(), Key: key.String(), Body: body}); err != nil {
 		return fmt.Errorf("queue a decision: %w", err)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error)
 		Sender: e.Sender, Text: e.command.String(), Mentioned: true, SentAt: e.SentAt, ReceivedAt: e.ReceivedAt,
 		Decision: &channels.Decision{Request: q.ID, From: e.Address},
 	}
-	return stop, i.publishDecision(ctx, q.Key, m)
+	return stop, publishDecision(ctx, i.Log, q.Key, m)
 }
 
 // showFirst shows a question, of which its chat has read no more than a notice, to somebody there

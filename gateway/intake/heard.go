@@ -100,21 +100,21 @@ func (s stamp) message(channel string) channels.Message {
 func (i *Intake) recordOverheard(_ context.Context, e *event) (outcome, error) {
 	now := i.Now()
 	i.overheard.sweep(now)
-	if i.keepsOverheard(e) {
+	if e.keepsOverheard() {
 		i.overheard.record(e.Message, e.source.GroupContext, now)
 	}
 	return pass, nil
 }
 
 // keepsOverheard reports whether words are kept of where e was said.
-func (i *Intake) keepsOverheard(e *event) bool {
+func (e *event) keepsOverheard() bool {
 	return e.source.GroupContext > 0 && e.Address.Kind == sessionkeys.Group && !e.chat.Closed &&
 		e.source.Access.ListsGroup(e.Address, e.chat.IDs...) && idProblem(e.Message) == ""
 }
 
 // attachOverheard gives a question what was said before it in its group.
 func (i *Intake) attachOverheard(_ context.Context, e *event) (outcome, error) {
-	if i.keepsOverheard(e) && messages.ForBot(e.Message) && !e.isCommand() {
+	if e.keepsOverheard() && messages.ForBot(e.Message) && !e.isCommand() {
 		e.Heard, e.overheardThrough = i.overheard.quotesBefore(e.Message, i.Now())
 	}
 	return pass, nil

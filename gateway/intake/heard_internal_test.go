@@ -81,7 +81,7 @@ func TestHearsOnlyWhereItIsWanted(t *testing.T) {
 		e := &event{source: Source{GroupContext: 1, Access: policy.Access{Everyone: true, Groups: []string{"1"}}}}
 		e.Event, e.Address = "e", sessionkeys.Address{Kind: sessionkeys.Group, Peer: "1"}
 		c.change(e)
-		if got := new(Intake).keepsOverheard(e); got != c.want {
+		if got := e.keepsOverheard(); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

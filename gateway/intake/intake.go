@@ -173,14 +173,14 @@ func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 // Uses reports whether anything is done with m, which was not accepted yet: its sender
 // may talk to the bot there, and does. Where that cannot be known now it is true.
 func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
-	return i.Heeds(ctx, m) && (m.Follows || i.unusedReason(m) == "")
+	return i.Heeds(ctx, m) && (m.Follows || unusedReason(m, &i.pieces) == "")
 }
 
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
 	limit := limits{i}
 	return pipeline{
-		i.findSource,
+		findSource,
 		i.findStanding,
 		onlyIf((*event).isUnreadable,
 			i.authorizeUnreadable,

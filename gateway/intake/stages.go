@@ -27,7 +27,7 @@ func (i *Intake) deadLetterUnreadable(ctx context.Context, e *event) (outcome, e
 }
 
 // findSource finds the bot account by which the event came.
-func (i *Intake) findSource(_ context.Context, e *event) (outcome, error) {
+func findSource(_ context.Context, e *event) (outcome, error) {
 	src, ok := e.settings.Sources[e.Channel]
 	if !ok {
 		return stop, fmt.Errorf("event of the channel %q, which is not configured", e.Channel)
@@ -96,8 +96,8 @@ func (i *Intake) admit(e *event, v policy.Verdict) outcome {
 // conversation there, with whichever agent: the thread may have been bound to another
 // since.
 func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error) {
-	for _, agent := range i.agentsFor(e) {
-		_, found, err := i.findMailbox(ctx, agent, e)
+	for _, agent := range e.agents() {
+		_, found, err := findMailbox(ctx, i.Store, agent, e)
 		if err != nil {
 			return stop, fmt.Errorf("look for the conversation of a thread: %w", err)
 		}
@@ -111,7 +111,7 @@ func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error
 
 // ignoreUnused ends what says nothing to the bot.
 func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
-	switch reason := i.unusedReason(e.Message); reason {
+	switch reason := unusedReason(e.Message, &i.pieces); reason {
 	case "":
 		return pass, nil
 	case outcomes.NotMentioned:
@@ -136,7 +136,7 @@ func unusableReason(m channels.Message) string {
 // unusedReason returns why nothing is done with m, which is of a person who may talk to
 // the bot, or "". Of what is sent as one only one message need be for the bot;
 // which the others belong to is known when they are together, in the worker.
-func (i *Intake) unusedReason(m channels.Message) string {
+func unusedReason(m channels.Message, p *pieces) string {
 	said := m.Kind == channels.Said || m.Kind == channels.Edited
 	switch {
 	case !said || m.IsBlank():
@@ -144,7 +144,7 @@ func (i *Intake) unusedReason(m channels.Message) string {
 	case messages.ForBot(m):
 	case m.TextSize() > messages.MaxText: // no piece is so long
 		return outcomes.NotMentioned
-	case m.Kind == channels.Said && (m.Album != "" || messages.IsLong(m) || i.pieces.isContinuedBy(m)):
+	case m.Kind == channels.Said && (m.Album != "" || messages.IsLong(m) || p.isContinuedBy(m)):
 	default:
 		return outcomes.NotMentioned
 	}

@@ -95,13 +95,19 @@ func (s stamp) message(channel string) channels.Message {
 	}
 }
 
-// recordOverheard keeps what was said in a listed group, and not to the bot, by any sender; and
+// hearing keeps what a group says among itself, and gives it to the next question there.
+type hearing struct {
+	overheard *overheard
+	now       func() time.Time
+}
+
+// record keeps what was said in a listed group, and not to the bot, by any sender; and
 // changes or forgets what its sender changed or took back.
-func (i *Intake) recordOverheard(_ context.Context, e *event) (outcome, error) {
-	now := i.Now()
-	i.overheard.sweep(now)
+func (h hearing) record(_ context.Context, e *event) (outcome, error) {
+	now := h.now()
+	h.overheard.sweep(now)
 	if e.keepsOverheard() {
-		i.overheard.record(e.Message, e.source.GroupContext, now)
+		h.overheard.record(e.Message, e.source.GroupContext, now)
 	}
 	return pass, nil
 }
@@ -112,18 +118,18 @@ func (e *event) keepsOverheard() bool {
 		e.source.Access.ListsGroup(e.Address, e.chat.IDs...) && idProblem(e.Message) == ""
 }
 
-// attachOverheard gives a question what was said before it in its group.
-func (i *Intake) attachOverheard(_ context.Context, e *event) (outcome, error) {
+// attach gives a question what was said before it in its group.
+func (h hearing) attach(_ context.Context, e *event) (outcome, error) {
 	if e.keepsOverheard() && messages.ForBot(e.Message) && !e.isCommand() {
-		e.Heard, e.overheardThrough = i.overheard.quotesBefore(e.Message, i.Now())
+		e.Heard, e.overheardThrough = h.overheard.quotesBefore(e.Message, h.now())
 	}
 	return pass, nil
 }
 
-// forgetOverheard forgets what came with a question that was queued.
-func (i *Intake) forgetOverheard(_ context.Context, e *event) (outcome, error) {
+// forget forgets what came with a question that was queued.
+func (h hearing) forget(_ context.Context, e *event) (outcome, error) {
 	if e.overheardThrough > 0 {
-		i.overheard.forget(e.Message, e.overheardThrough)
+		h.overheard.forget(e.Message, e.overheardThrough)
 	}
 	return pass, nil
 }

@@ -10,7 +10,6 @@ package intake
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"parley/broker"
@@ -120,16 +119,12 @@ type Intake struct {
 	strangers strangers
 	refusals  refusals
 	overheard overheard
-
-	madeStages sync.Once
-	all        pipeline
 }
 
 // Accept implements channels.Accept. A nil error means that the event is durably
 // stored, or that nothing is to be kept of it.
 func (i *Intake) Accept(ctx context.Context, m channels.Message) error {
-	i.madeStages.Do(func() { i.all = i.stages() })
-	_, err := i.all.run(ctx, i.newEvent(m))
+	_, err := i.stages().run(ctx, i.newEvent(m))
 	return err
 }
 
@@ -178,7 +173,7 @@ func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
 
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
-	limit := limits{i}
+	limit, heard := limits{i}, hearing{&i.overheard, i.Now}
 	return pipeline{
 		findSource,
 		i.findStanding,
@@ -195,7 +190,7 @@ func (i *Intake) stages() pipeline {
 			i.changeChat,
 		),
 		canonicalizeChat,
-		i.recordOverheard,
+		heard.record,
 		i.authorizeSender,
 		i.judgeQuotes,
 		onlyIf((*event).mayFollow, i.joinConversation),
@@ -215,9 +210,9 @@ func (i *Intake) stages() pipeline {
 		onlyIf((*event).isDecision, i.decideElsewhere),
 		i.runCommand,
 		limit.queue,
-		i.attachOverheard,
+		heard.attach,
 		i.publish,
-		i.forgetOverheard,
+		heard.forget,
 		i.rememberPiece,
 	}
 }

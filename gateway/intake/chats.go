@@ -42,7 +42,7 @@ func (i *Intake) authorizeChange(ctx context.Context, e *event) (outcome, error)
 	case !access.ServesChat(e.Address, ids...):
 		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the group is not in access.groups"}
 	}
-	return i.admit(e, v), nil
+	return i.endings().admit(e, v), nil
 }
 
 // changeChat notes what the network says of a chat: that it has another id, or
@@ -66,7 +66,7 @@ func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
 // moveChat notes another id of a chat, whose conversations go on as they are.
 func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	if m.Address.Kind == sessionkeys.DM || m.MovedTo == "" {
-		i.PassOver(m, outcomes.Unsupported, "the network moves a chat that cannot move")
+		i.endings().passOver(m, outcomes.Unsupported, "the network moves a chat that cannot move")
 		return nil
 	}
 	now, err := i.Store.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
@@ -94,7 +94,7 @@ func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat session
 		i.Observer.CountSent(m.Channel, "dropped", 0)
 	}
 	for _, token := range c.Mailboxes {
-		i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
+		i.endings().signal(ctx, signals.ControlTopic, signals.Control{Token: token})
 	}
 	i.Logger.Warn("chat closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
 	return nil
@@ -148,7 +148,7 @@ func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
 	}
 	k, now, group := reopenKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
 	if !messages.ForBot(e.Message) || group && i.reopens.mustWait(k, now) {
-		i.PassOver(e.Message, outcomes.Closed, "the network does not let the bot write in this chat")
+		i.endings().passOver(e.Message, outcomes.Closed, "the network does not let the bot write in this chat")
 		return stop, nil
 	}
 	if err := i.Store.Reopen(ctx, chatID(e.Address), now); err != nil {

@@ -27,7 +27,7 @@ const (
 // accepted and given up. One that is too large for them is cut, and one for which
 // there is no room is counted and gone: an event that cannot be kept must not come
 // again for ever and hold up all that follow it.
-func (i *Intake) deadLetter(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
+func (n *endings) deadLetter(ctx context.Context, m channels.Message, key sessionkeys.Key, reason, problem string) error {
 	body := m.Raw
 	if len(body) == 0 {
 		var err error
@@ -41,24 +41,24 @@ func (i *Intake) deadLetter(ctx context.Context, m channels.Message, key session
 		id += hex.EncodeToString(sum[:16])
 	}
 	d := broker.DeadLetter{
-		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: truncate(problem, maxProblem), Body: body, At: i.Now(), Event: true,
+		ID: id, Reason: reason, Channel: m.Channel, Key: key.String(), Problem: truncate(problem, maxProblem), Body: body, At: n.now(), Event: true,
 	}
-	err := i.Log.DeadLetter(ctx, d)
+	err := n.log.DeadLetter(ctx, d)
 	if errors.Is(err, broker.ErrTooLarge) {
 		d.Problem = fmt.Sprintf("%s; kept are the first %d of %d bytes", d.Problem, min(len(body), maxBuried), len(body))
 		d.Body = body[:min(len(body), maxBuried)]
-		err = i.Log.DeadLetter(ctx, d)
+		err = n.log.DeadLetter(ctx, d)
 	}
 	if errors.Is(err, broker.ErrFull) {
-		i.Observer.CountIgnored(m.Channel, outcomes.NoRoom)
-		i.Logger.Error("event dropped: dead-letter storage full", "channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
+		n.observer.CountIgnored(m.Channel, outcomes.NoRoom)
+		n.logger.Error("event dropped: dead-letter storage full", "channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "event", truncate(m.Event, maxLogged), "reason", reason, "problem", d.Problem)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
-	i.Observer.CountDeadLetter(m.Channel, reason)
-	i.Logger.Warn("message moved to the dead letters", "channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "name", truncate(m.Sender.Name, maxLogged),
+	n.observer.CountDeadLetter(m.Channel, reason)
+	n.logger.Warn("message moved to the dead letters", "channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "name", truncate(m.Sender.Name, maxLogged),
 		"event", truncate(m.Event, maxLogged), "letter", truncate(id, maxLogged), "reason", reason, "problem", d.Problem)
 	return nil
 }

@@ -53,7 +53,7 @@ func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error)
 		return pass, nil // the conversation itself answers
 	case !i.Questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request):
 		text := "That was asked in another chat. Please read it, and then decide:\n\n" + q.Description(q.Key.Address(), e.source.command)
-		if err := i.answer(ctx, e.Message, text); err != nil {
+		if err := i.endings().answer(ctx, e.Message, text); err != nil {
 			return stop, err
 		}
 		i.Questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
@@ -84,7 +84,7 @@ func (i *Intake) showFirst(ctx context.Context, e *event) (outcome, error) {
 	}
 	alone := e.Message
 	alone.MessageID = channels.PrivateReplyToPerson(e.Sender.ID)
-	if err := i.answer(ctx, alone, "Please read it, and then decide:\n\n"+q.Description(q.Key.Address(), e.source.command), q.Choices()...); err != nil {
+	if err := i.endings().answer(ctx, alone, "Please read it, and then decide:\n\n"+q.Description(q.Key.Address(), e.source.command), q.Choices()...); err != nil {
 		return stop, err
 	}
 	i.Questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)

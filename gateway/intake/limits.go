@@ -199,7 +199,7 @@ func (l limits) refuse(ctx context.Context, e *event, k string, why Refusal, tel
 	if tell && !messages.ForBot(e.Message) { // its sender did not ask for an answer
 		l.limiter.forgetNotice(k)
 	} else if tell {
-		if err := l.answer(ctx, e.Message, notice); err != nil {
+		if err := l.endings().answer(ctx, e.Message, notice); err != nil {
 			l.limiter.forgetNotice(k)
 			return err
 		}
@@ -207,6 +207,6 @@ func (l limits) refuse(ctx context.Context, e *event, k string, why Refusal, tel
 			l.Refused(ctx, why)
 		}
 	}
-	l.PassOver(e.Message, outcomes.Limited, why.Why)
+	l.endings().passOver(e.Message, outcomes.Limited, why.Why)
 	return nil
 }

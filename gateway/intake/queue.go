@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"parley/broker"
-	"parley/channels"
 	"parley/faultpoint"
 	"parley/gateway/messages"
 	"parley/gateway/outcomes"
@@ -22,7 +21,7 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 	case !e.isCommand() || e.command.Kind() == messages.Queued:
 		return pass, nil
 	case e.command.Kind() == messages.Control:
-		i.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
+		i.endings().remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
 		return stop, i.requestStop(ctx, e)
 	}
 	quoted := ""
@@ -37,8 +36,8 @@ func (i *Intake) runCommand(ctx context.Context, e *event) (outcome, error) {
 	if err != nil {
 		return stop, fmt.Errorf("answer %s: %w", e.command, err)
 	}
-	i.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
-	return stop, i.answer(ctx, e.Message, text)
+	i.endings().remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
+	return stop, i.endings().answer(ctx, e.Message, text)
 }
 
 // requestStop stores the request before it is signalled: a lost signal only costs
@@ -64,7 +63,7 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 		i.Observer.CountDuplicate(e.Channel, "message_id")
 		return nil
 	}
-	i.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
+	i.endings().signal(ctx, signals.ControlTopic, signals.Control{Token: token})
 	return nil
 }
 
@@ -72,12 +71,12 @@ func (i *Intake) requestStop(ctx context.Context, e *event) error {
 func (i *Intake) publish(ctx context.Context, e *event) (outcome, error) {
 	body, err := json.Marshal(e.Message)
 	if err != nil {
-		return stop, i.deadLetter(ctx, e.Message, e.key, "encoding", err.Error())
+		return stop, i.endings().deadLetter(ctx, e.Message, e.key, "encoding", err.Error())
 	}
 	faultpoint.Hit("intake.publish.before")
 	_, err = i.Log.Publish(ctx, broker.Envelope{ID: messages.EventID(e.Message), Token: e.key.Token(), Key: e.key.String(), Body: body})
 	if errors.Is(err, broker.ErrTooLarge) {
-		return stop, i.deadLetter(ctx, e.Message, e.key, "too_large", err.Error())
+		return stop, i.endings().deadLetter(ctx, e.Message, e.key, "too_large", err.Error())
 	}
 	if err != nil {
 		return stop, fmt.Errorf("queue the message: %w", err)
@@ -93,30 +92,4 @@ func (i *Intake) rememberPiece(_ context.Context, e *event) (outcome, error) {
 		i.pieces.remember(e.Message)
 	}
 	return pass, nil
-}
-
-func (i *Intake) answer(ctx context.Context, m channels.Message, text string, choices ...sessions.Choice) error {
-	id := messages.Inbox(m)
-	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
-		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, ReplyTo: channels.PrivateReplyTo(messages.ReplyTo(m)), Text: text, At: i.Now(), Choices: choices,
-	}}, i.Now())
-	if err != nil {
-		return fmt.Errorf("queue an answer: %w", err)
-	}
-	if !added {
-		i.Observer.CountDuplicate(m.Channel, "message_id")
-		return nil
-	}
-	i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
-	return nil
-}
-
-func (i *Intake) signal(ctx context.Context, topic string, body any) {
-	b, err := json.Marshal(body)
-	if err == nil {
-		err = i.Log.Signal(ctx, broker.Signal{Topic: topic, Body: b})
-	}
-	if err != nil {
-		i.Logger.Debug("signal not sent", "topic", topic, "error", err)
-	}
 }

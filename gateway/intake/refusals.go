@@ -55,8 +55,13 @@ func (r *refusals) record(k string, now time.Time) (unsaid int, log bool) {
 // for the operator. The log says so of refused people, of each and by each rule once in a while. The
 // worker calls it for messages that were accepted, and may not be answered when their turn comes.
 func (i *Intake) PassOver(m channels.Message, reason, why string) {
-	i.Observer.CountIgnored(m.Channel, reason)
-	i.remember(m, reason, why)
+	i.endings().passOver(m, reason, why)
+}
+
+// passOver is PassOver, for the stages.
+func (n *endings) passOver(m channels.Message, reason, why string) {
+	n.observer.CountIgnored(m.Channel, reason)
+	n.remember(m, reason, why)
 	about := []any{
 		"channel", m.Channel, "sender", truncate(m.Sender.ID, maxLogged), "name", truncate(m.Sender.Name, maxLogged),
 		"chat", truncate(m.Address.Peer, maxLogged), "message", truncate(m.MessageID, maxLogged), "reason", why,
@@ -67,25 +72,25 @@ func (i *Intake) PassOver(m channels.Message, reason, why string) {
 		if reason == outcomes.NotAllowed { // of which there are a few, and a change is the operator's
 			rule = why
 		}
-		unsaid, log := i.refusals.record(refusedKey(m, rule), i.Now())
+		unsaid, log := n.refusals.record(refusedKey(m, rule), n.now())
 		if !log {
 			return
 		}
 		if unsaid > 0 {
 			about = append(about, slog.Int("more", unsaid))
 		}
-		i.Logger.Info("message refused", about...)
+		n.logger.Info("message refused", about...)
 	case outcomes.Closed:
-		i.Logger.Info("message in a closed chat ignored", about...)
+		n.logger.Info("message in a closed chat ignored", about...)
 	default:
-		i.Logger.Debug("message passed over", about...)
+		n.logger.Debug("message passed over", about...)
 	}
 }
 
 // remember has it remembered that no turn is made of m.
-func (i *Intake) remember(m channels.Message, reason, why string) {
-	if i.Passed != nil {
-		i.Passed.Note(m, reason, why)
+func (n *endings) remember(m channels.Message, reason, why string) {
+	if n.passed != nil {
+		n.passed.Note(m, reason, why)
 	}
 }
 

@@ -34,6 +34,6 @@ func (i *Intake) takeReply(ctx context.Context, e *event) (outcome, error) {
 	if text == "" {
 		return pass, nil
 	}
-	i.remember(e.Message, outcomes.Answered, "it answers what a program or server asked, and waits for no turn")
-	return stop, i.answer(ctx, e.Message, text)
+	i.endings().remember(e.Message, outcomes.Answered, "it answers what a program or server asked, and waits for no turn")
+	return stop, i.endings().answer(ctx, e.Message, text)
 }

@@ -18,12 +18,12 @@ func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, erro
 	if e.Sender.ID == "" {
 		return pass, nil
 	}
-	return i.admit(e, e.source.Access.AuthorizePerson(e.Sender, sessionkeys.DM, e.standing.Ruling)), nil // it may be one
+	return i.endings().admit(e, e.source.Access.AuthorizePerson(e.Sender, sessionkeys.DM, e.standing.Ruling)), nil // it may be one
 }
 
 // deadLetterUnreadable gives what no adapter could decode to the dead letters.
 func (i *Intake) deadLetterUnreadable(ctx context.Context, e *event) (outcome, error) {
-	return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
+	return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
 }
 
 // findSource finds the bot account by which the event came.
@@ -54,7 +54,7 @@ func (i *Intake) refuseClaims(_ context.Context, e *event) (outcome, error) {
 	if claims == "" {
 		return pass, nil
 	}
-	return i.admit(e, policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the event bears " + claims + ", which no network has"}), nil
+	return i.endings().admit(e, policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the event bears " + claims + ", which no network has"}), nil
 }
 
 // findChat looks up the chat's ids, and whether it is closed to the bot.
@@ -76,20 +76,11 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 
 // authorizeSender refuses what comes from a sender who may not talk to the bot.
 func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
-	o := i.admit(e, e.source.Access.Authorize(e.Message, e.standing.Ruling, e.chat.IDs...))
+	o := i.endings().admit(e, e.source.Access.Authorize(e.Message, e.standing.Ruling, e.chat.IDs...))
 	if o == stop && !e.standing.Ruling.ShutsOut() {
 		i.turnAway(ctx, e)
 	}
 	return o, nil
-}
-
-// admit lets an event pass that is allowed, and counts and logs any other.
-func (i *Intake) admit(e *event, v policy.Verdict) outcome {
-	if v.Allowed {
-		return pass
-	}
-	i.PassOver(e.Message, v.Reason, v.Hint)
-	return stop
 }
 
 // joinConversation takes a reply in a thread for one to the bot if that has a
@@ -115,9 +106,9 @@ func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
 	case "":
 		return pass, nil
 	case outcomes.NotMentioned:
-		i.PassOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
+		i.endings().passOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
 	default:
-		i.PassOver(e.Message, reason, unusableReason(e.Message))
+		i.endings().passOver(e.Message, reason, unusableReason(e.Message))
 	}
 	return stop, nil
 }
@@ -154,7 +145,7 @@ func unusedReason(m channels.Message, p *pieces) string {
 // findKey finds the conversation to which the event belongs.
 func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
 	if e.key, err = sessionkeys.For(e.agent(), e.Address); err != nil {
-		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
+		return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
 	}
 	return pass, nil
 }
@@ -163,10 +154,10 @@ func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
 // dead letters.
 func (i *Intake) deadLetterUnfit(ctx context.Context, e *event) (outcome, error) {
 	if problem := idProblem(e.Message); problem != "" {
-		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
+		return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
 	}
 	if problem := e.source.addressProblem(e.Address); problem != "" {
-		return stop, i.deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", problem)
+		return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", problem)
 	}
 	return pass, nil
 }
@@ -203,9 +194,9 @@ func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
 	if e.TextSize() <= messages.MaxText {
 		return pass, nil
 	}
-	err := i.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
+	err := i.endings().answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
 	if err == nil {
-		i.PassOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
+		i.endings().passOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
 	}
 	return stop, err
 }

@@ -72,7 +72,7 @@ func (i *Intake) turnAway(ctx context.Context, e *event) {
 	case !added:
 		i.strangers.giveBack(m.Channel, now)
 	default:
-		i.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
+		i.endings().signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
 	}
 }
 

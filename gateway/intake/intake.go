@@ -173,7 +173,9 @@ func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
 
 // stages returns all that is done with an event, in order.
 func (i *Intake) stages() pipeline {
-	limit, heard := limits{i}, hearing{&i.overheard, i.Now}
+	end := i.endings()
+	limit := limits{end, &i.limiter, &i.loops, i.Refused}
+	heard := hearing{&i.overheard, i.Now}
 	return pipeline{
 		findSource,
 		i.findStanding,

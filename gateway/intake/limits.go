@@ -126,7 +126,12 @@ func (l *limiter) markFull(k string, full bool) (tell bool) {
 }
 
 // limits refuses what is too much, before anything of it is stored.
-type limits struct{ *Intake }
+type limits struct {
+	*endings
+	limiter *limiter
+	loops   *loopDetector
+	refused func(context.Context, Refusal) // see [Intake]
+}
 
 // person refuses what is more than one person may send. Nothing is stored of
 // it but the one notice.
@@ -145,7 +150,7 @@ func (l limits) group(ctx context.Context, e *event) (outcome, error) {
 }
 
 func (l limits) rate(ctx context.Context, e *event, k, whose string, perMinute, limit int) (outcome, error) {
-	ok, tell := l.limiter.allow(k, e.Message, l.Now(), perMinute, limit)
+	ok, tell := l.limiter.allow(k, e.Message, l.now(), perMinute, limit)
 	if ok {
 		return pass, nil
 	}
@@ -163,7 +168,7 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	token := e.key.Token()
-	box, err := l.Store.Mailbox(ctx, token)
+	box, err := l.store.Mailbox(ctx, token)
 	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.LastSeen <= box.LastRead {
 		l.limiter.markFull(token, false)
 		return pass, nil
@@ -171,7 +176,7 @@ func (l limits) queue(ctx context.Context, e *event) (outcome, error) {
 	if err != nil {
 		return stop, fmt.Errorf("look at the queue: %w", err)
 	}
-	n, err := l.Log.Waiting(ctx, token, box.LastRead)
+	n, err := l.log.Waiting(ctx, token, box.LastRead)
 	if err != nil {
 		return stop, fmt.Errorf("count what waits: %w", err)
 	}
@@ -199,14 +204,14 @@ func (l limits) refuse(ctx context.Context, e *event, k string, why Refusal, tel
 	if tell && !messages.ForBot(e.Message) { // its sender did not ask for an answer
 		l.limiter.forgetNotice(k)
 	} else if tell {
-		if err := l.endings().answer(ctx, e.Message, notice); err != nil {
+		if err := l.answer(ctx, e.Message, notice); err != nil {
 			l.limiter.forgetNotice(k)
 			return err
 		}
-		if why.Key = e.key; l.Refused != nil {
-			l.Refused(ctx, why)
+		if why.Key = e.key; l.refused != nil {
+			l.refused(ctx, why)
 		}
 	}
-	l.endings().passOver(e.Message, outcomes.Limited, why.Why)
+	l.passOver(e.Message, outcomes.Limited, why.Why)
 	return nil
 }

@@ -97,14 +97,14 @@ func (l limits) bot(ctx context.Context, e *event) (outcome, error) {
 		return pass, nil
 	}
 	if tell {
-		l.Logger.Warn("bot loop suspected, sender muted until it slows down",
+		l.logger.Warn("bot loop suspected, sender muted until it slows down",
 			"channel", e.Channel, "sender", truncate(e.Sender.ID, maxLogged), "chat", truncate(e.Address.Peer, maxLogged))
-		if err := l.endings().answer(ctx, e.Message, fmt.Sprintf(
+		if err := l.answer(ctx, e.Message, fmt.Sprintf(
 			"That was faster than people write, %d times in a row, so I take you for a bot and stop answering. If I am wrong, write again in a minute.", e.settings.Limits.BotLoop)); err != nil {
 			l.loops.forgetNotice(k)
 			return stop, err
 		}
 	}
-	l.endings().passOver(e.Message, outcomes.Limited, fmt.Sprintf("%d messages in a row came faster than people write (limits.bot_loop)", e.settings.Limits.BotLoop))
+	l.passOver(e.Message, outcomes.Limited, fmt.Sprintf("%d messages in a row came faster than people write (limits.bot_loop)", e.settings.Limits.BotLoop))
 	return stop, nil
 }

@@ -3,7 +3,6 @@ package intake
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"parley/channels"
 	"parley/gateway/messages"
 	"parley/gateway/outcomes"
-	"parley/gateway/policy"
 	"parley/gateway/signals"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -19,30 +17,6 @@ import (
 
 func chatID(a sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
-}
-
-// authorizeChange refuses what the network says of chats where no person may talk to
-// the bot, whatever its cause: of them nothing is kept.
-func (i *Intake) authorizeChange(ctx context.Context, e *event) (outcome, error) {
-	access, ids := e.source.Access, e.chat.IDs
-	if e.Kind == channels.Migrated {
-		ids = append(slices.Clip(ids), e.MovedTo)
-	}
-	v := policy.Verdict{Allowed: true}
-	switch {
-	case e.Address.Kind == sessionkeys.DM:
-		with := channels.Sender{ID: e.Address.Peer}
-		d, err := standing(ctx, i.People, e.Channel, with)
-		if err != nil {
-			return stop, err
-		}
-		if !access.AuthorizePerson(with, sessionkeys.DM, d.Ruling).Allowed {
-			v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the chat is with nobody who may talk to the bot"}
-		}
-	case !access.ServesChat(e.Address, ids...):
-		v = policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the group is not in access.groups"}
-	}
-	return i.endings().admit(e, v), nil
 }
 
 // changeChat notes what the network says of a chat: that it has another id, or

@@ -175,26 +175,27 @@ func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
 func (i *Intake) stages() pipeline {
 	end := i.endings()
 	limit := limits{end, &i.limiter, &i.loops, i.Refused}
+	gate := &gate{end, i.People, &i.strangers}
 	heard := hearing{&i.overheard, i.Now}
 	return pipeline{
 		findSource,
-		i.findStanding,
+		gate.findStanding,
 		onlyIf((*event).isUnreadable,
-			i.authorizeUnreadable,
+			gate.authorizeUnreadable,
 			i.deadLetterUnreadable,
 		),
 		i.countReceived,
-		i.refuseClaims,
+		gate.refuseClaims,
 		i.findChat,
 		onlyIf((*event).changesChat,
-			i.authorizeChange,
+			gate.authorizeChange,
 			i.deadLetterUnfit,
 			i.changeChat,
 		),
 		canonicalizeChat,
 		heard.record,
-		i.authorizeSender,
-		i.judgeQuotes,
+		gate.authorizeSender,
+		gate.judgeQuotes,
 		onlyIf((*event).mayFollow, i.joinConversation),
 		i.ignoreUnused,
 		i.reopenChat,

@@ -18,9 +18,9 @@ const (
 
 // judgeQuotes bounds what the message carries of others, and marks as untrusted what
 // is not of an authorized person.
-func (i *Intake) judgeQuotes(ctx context.Context, e *event) (outcome, error) {
+func (g *gate) judgeQuotes(ctx context.Context, e *event) (outcome, error) {
 	if e.ReplyTo != nil {
-		q, err := i.judgeQuote(ctx, e, *e.ReplyTo)
+		q, err := g.judgeQuote(ctx, e, *e.ReplyTo)
 		if err != nil {
 			return stop, err
 		}
@@ -36,7 +36,7 @@ func (i *Intake) judgeQuotes(ctx context.Context, e *event) (outcome, error) {
 	}
 	for n, q := range e.Forwarded {
 		var err error
-		if e.Forwarded[n], err = i.judgeQuote(ctx, e, q); err != nil {
+		if e.Forwarded[n], err = g.judgeQuote(ctx, e, q); err != nil {
 			return stop, err
 		}
 	}
@@ -44,10 +44,10 @@ func (i *Intake) judgeQuotes(ctx context.Context, e *event) (outcome, error) {
 }
 
 // judgeQuote marks q as untrusted unless its author may talk to the bot where e was said.
-func (i *Intake) judgeQuote(ctx context.Context, e *event, q channels.Quote) (channels.Quote, error) {
+func (g *gate) judgeQuote(ctx context.Context, e *event, q channels.Quote) (channels.Quote, error) {
 	d, err := e.standing, error(nil)
 	if q.Author.ID != e.Sender.ID {
-		d, err = standing(ctx, i.People, e.Channel, q.Author)
+		d, err = standing(ctx, g.people, e.Channel, q.Author)
 	}
 	q.Untrusted = !q.FromBot && !e.source.Access.AuthorizePerson(q.Author, e.Address.Kind, d.Ruling).Allowed
 	return q, err

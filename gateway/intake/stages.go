@@ -8,18 +8,8 @@ import (
 	"parley/channels"
 	"parley/gateway/messages"
 	"parley/gateway/outcomes"
-	"parley/gateway/policy"
 	"parley/sessionkeys"
 )
-
-// authorizeUnreadable refuses what no adapter could decode but for its sender, who may
-// not talk to the bot: nothing is kept of it. What names no sender may be anybody's.
-func (i *Intake) authorizeUnreadable(_ context.Context, e *event) (outcome, error) {
-	if e.Sender.ID == "" {
-		return pass, nil
-	}
-	return i.endings().admit(e, e.source.Access.AuthorizePerson(e.Sender, sessionkeys.DM, e.standing.Ruling)), nil // it may be one
-}
 
 // deadLetterUnreadable gives what no adapter could decode to the dead letters.
 func (i *Intake) deadLetterUnreadable(ctx context.Context, e *event) (outcome, error) {
@@ -36,25 +26,9 @@ func findSource(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-// findStanding looks up what was decided about the sender while the gateway runs.
-func (i *Intake) findStanding(ctx context.Context, e *event) (_ outcome, err error) {
-	e.standing, err = standing(ctx, i.People, e.Channel, e.Sender)
-	return pass, err
-}
-
 func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
 	i.Observer.CountReceived(e.Channel, e.Address.Kind == sessionkeys.DM)
 	return pass, nil
-}
-
-// refuseClaims ends an event that pretends to be of a job, or a decision that was taken elsewhere:
-// none comes from a network.
-func (i *Intake) refuseClaims(_ context.Context, e *event) (outcome, error) {
-	claims := messages.Claims(e.Message)
-	if claims == "" {
-		return pass, nil
-	}
-	return i.endings().admit(e, policy.Verdict{Reason: outcomes.NotAllowed, Hint: "the event bears " + claims + ", which no network has"}), nil
 }
 
 // findChat looks up the chat's ids, and whether it is closed to the bot.
@@ -72,15 +46,6 @@ func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
 		e.Origin, e.Address.Peer = e.Address.Peer, id
 	}
 	return pass, nil
-}
-
-// authorizeSender refuses what comes from a sender who may not talk to the bot.
-func (i *Intake) authorizeSender(ctx context.Context, e *event) (outcome, error) {
-	o := i.endings().admit(e, e.source.Access.Authorize(e.Message, e.standing.Ruling, e.chat.IDs...))
-	if o == stop && !e.standing.Ruling.ShutsOut() {
-		i.turnAway(ctx, e)
-	}
-	return o, nil
 }
 
 // joinConversation takes a reply in a thread for one to the bot if that has a

@@ -51,41 +51,41 @@ func (s *strangers) giveBack(channel string, taken time.Time) {
 // which they are let in: in a direct message only, and once a day, also over a restart, which
 // the store's memory of the day's notice sees to. No model is asked. What cannot be stored is
 // not told.
-func (i *Intake) turnAway(ctx context.Context, e *event) {
+func (g *gate) turnAway(ctx context.Context, e *event) {
 	m, s, limit := e.Message, e.Sender, e.settings.Limits.Strangers
 	if m.Kind != channels.Said || m.Address.Kind != sessionkeys.DM || s.ID == "" || s.Bot || s.Anonymous || idProblem(m) != "" {
 		return
 	}
-	now := i.Now()
+	now := g.now()
 	m.Event = "turned away " + now.UTC().Format(time.DateOnly)
 	id := messages.Inbox(m)
-	if !i.strangers.allow(m.Channel, id, limit, now) {
+	if !g.strangers.allow(m.Channel, id, limit, now) {
 		return
 	}
-	added, err := i.Store.Notice(ctx, id, []sessions.Outgoing{{
+	added, err := g.store.Notice(ctx, id, []sessions.Outgoing{{
 		ID: messages.ID{Kind: messages.Note, About: messages.EventID(m)}.String(), Channel: m.Channel, To: m.Address, At: now,
-		Text: "I may only talk to people whom my operator knows. If you should be one of them, give them " + i.introduction(ctx, e, s),
+		Text: "I may only talk to people whom my operator knows. If you should be one of them, give them " + g.introduction(ctx, e, s),
 	}}, now)
 	switch {
 	case err != nil:
-		i.Logger.Warn("refusal notice not sent", "channel", m.Channel, "error", err)
+		g.logger.Warn("refusal notice not sent", "channel", m.Channel, "error", err)
 	case !added:
-		i.strangers.giveBack(m.Channel, now)
+		g.strangers.giveBack(m.Channel, now)
 	default:
-		i.endings().signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
+		g.signal(ctx, signals.OutboxTopic, signals.Outbox{Channel: m.Channel})
 	}
 }
 
 // introduction returns by what a stranger is let in: a code where the account gives them, else
 // their id.
-func (i *Intake) introduction(ctx context.Context, e *event, s channels.Sender) string {
-	if e.source.Access.Pairing && i.People != nil {
-		code, until, err := i.People.Ask(ctx, e.Channel, s)
+func (g *gate) introduction(ctx context.Context, e *event, s channels.Sender) string {
+	if e.source.Access.Pairing && g.people != nil {
+		code, until, err := g.people.Ask(ctx, e.Channel, s)
 		if err == nil {
-			i.Logger.Info("pairing code given", "channel", e.Channel, "sender", truncate(s.ID, maxLogged), "until", until)
-			return fmt.Sprintf("this code, within %d hours: %s", int(until.Sub(i.Now()).Round(time.Hour).Hours()), code)
+			g.logger.Info("pairing code given", "channel", e.Channel, "sender", truncate(s.ID, maxLogged), "until", until)
+			return fmt.Sprintf("this code, within %d hours: %s", int(until.Sub(g.now()).Round(time.Hour).Hours()), code)
 		}
-		i.Logger.Warn("pairing code not given", "channel", e.Channel, "sender", truncate(s.ID, maxLogged), "error", err)
+		g.logger.Warn("pairing code not given", "channel", e.Channel, "sender", truncate(s.ID, maxLogged), "error", err)
 	}
 	return "your id: " + s.ID
 }

@@ -19,58 +19,82 @@ func chatID(a sessionkeys.Address) sessions.ChatID {
 	return sessions.ChatID{Channel: a.Channel, Account: a.Account, Peer: a.Peer}
 }
 
-// changeChat notes what the network says of a chat: that it has another id, or
+// chats keeps what is known of chats: their ids, and whether the bot may write there.
+type chats struct {
+	*endings
+	overheard *overheard
+	reopens   *reopenLimiter
+}
+
+// find looks up the chat's ids, and whether it is closed to the bot.
+func (c *chats) find(ctx context.Context, e *event) (_ outcome, err error) {
+	if e.chat, err = c.store.Chat(ctx, chatID(e.Address)); err != nil {
+		return stop, fmt.Errorf("look at the chat: %w", err)
+	}
+	return pass, nil
+}
+
+// canonicalizeChat puts the id under which the chat's conversations go on in the
+// place of the one that the network named.
+func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
+	if id := e.chat.Canonical(); id != e.Address.Peer {
+		e.Origin, e.Address.Peer = e.Address.Peer, id
+	}
+	return pass, nil
+}
+
+// change notes what the network says of a chat: that it has another id, or
 // that the bot was removed or is back.
-func (i *Intake) changeChat(ctx context.Context, e *event) (outcome, error) {
+func (c *chats) change(ctx context.Context, e *event) (outcome, error) {
 	switch {
 	case e.Kind == channels.Migrated:
-		return stop, i.moveChat(ctx, e.Message, e.chat)
+		return stop, c.move(ctx, e.Message, e.chat)
 	case e.Closed:
-		return stop, i.closeChat(ctx, e.Message, e.chat)
+		return stop, c.close(ctx, e.Message, e.chat)
 	case e.chat.Closed:
-		if err := i.Store.Reopen(ctx, chatID(e.Address), i.Now()); err != nil {
+		if err := c.store.Reopen(ctx, chatID(e.Address), c.now()); err != nil {
 			return stop, fmt.Errorf("open the chat again: %w", err)
 		}
-		i.reopens.forget(reopenKey(e.Channel, e.chat.Canonical()))
-		i.Logger.Info("chat reopened", "channel", e.Channel, "chat", e.Address.Peer)
+		c.reopens.forget(reopenKey(e.Channel, e.chat.Canonical()))
+		c.logger.Info("chat reopened", "channel", e.Channel, "chat", e.Address.Peer)
 	}
 	return stop, nil
 }
 
-// moveChat notes another id of a chat, whose conversations go on as they are.
-func (i *Intake) moveChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
+// move notes another id of a chat, whose conversations go on as they are.
+func (c *chats) move(ctx context.Context, m channels.Message, chat sessions.Chat) error {
 	if m.Address.Kind == sessionkeys.DM || m.MovedTo == "" {
-		i.endings().passOver(m, outcomes.Unsupported, "the network moves a chat that cannot move")
+		c.passOver(m, outcomes.Unsupported, "the network moves a chat that cannot move")
 		return nil
 	}
-	now, err := i.Store.Move(ctx, chatID(m.Address), m.MovedTo, i.Now())
+	now, err := c.store.Move(ctx, chatID(m.Address), m.MovedTo, c.now())
 	if err != nil {
 		return fmt.Errorf("record that the chat moved: %w", err)
 	}
 	if now.Current() != chat.Current() {
-		i.Logger.Info("group ID changed", "channel", m.Channel, "previous", chat.Current(), "current", now.Current(), "canonical", now.Canonical())
+		c.logger.Info("group ID changed", "channel", m.Channel, "previous", chat.Current(), "current", now.Current(), "canonical", now.Canonical())
 	}
 	return nil
 }
 
-// closeChat notes that nothing can be sent to a chat any more. What it still runs is
+// close notes that nothing can be sent to a chat any more. What it still runs is
 // stopped: its answer could not be read, and it costs money.
-func (i *Intake) closeChat(ctx context.Context, m channels.Message, chat sessions.Chat) error {
-	i.overheard.forgetGroup(m.Channel, chat.Canonical())
-	c, shut, err := i.Store.CloseChat(ctx, sessions.CloseRequest{ID: messages.EventID(m), Chat: chatID(m.Address), At: i.Now()})
+func (c *chats) close(ctx context.Context, m channels.Message, chat sessions.Chat) error {
+	c.overheard.forgetGroup(m.Channel, chat.Canonical())
+	closed, shut, err := c.store.CloseChat(ctx, sessions.CloseRequest{ID: messages.EventID(m), Chat: chatID(m.Address), At: c.now()})
 	if err != nil {
 		return fmt.Errorf("record that the chat is closed: %w", err)
 	}
 	if !shut {
 		return nil
 	}
-	for range c.Dropped {
-		i.Observer.CountSent(m.Channel, "dropped", 0)
+	for range closed.Dropped {
+		c.observer.CountSent(m.Channel, "dropped", 0)
 	}
-	for _, token := range c.Mailboxes {
-		i.endings().signal(ctx, signals.ControlTopic, signals.Control{Token: token})
+	for _, token := range closed.Mailboxes {
+		c.signal(ctx, signals.ControlTopic, signals.Control{Token: token})
 	}
-	i.Logger.Warn("chat closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", c.Dropped, "stopped", len(c.Mailboxes))
+	c.logger.Warn("chat closed to the bot", "channel", m.Channel, "chat", m.Address.Peer, "dropped", closed.Dropped, "stopped", len(closed.Mailboxes))
 	return nil
 }
 
@@ -112,24 +136,24 @@ func (s *reopenLimiter) forget(k string) {
 	delete(s.last, k)
 }
 
-// reopenChat opens a closed chat because an authorized person talks to the bot there,
+// reopen opens a closed chat because an authorized person talks to the bot there,
 // which the network allows before it says that the bot may write. In a direct
 // message that is certain; a group is opened once in a while, and what is said
 // until then is refused, as is what does not speak to the bot.
-func (i *Intake) reopenChat(ctx context.Context, e *event) (outcome, error) {
+func (c *chats) reopen(ctx context.Context, e *event) (outcome, error) {
 	if !e.chat.Closed {
 		return pass, nil
 	}
-	k, now, group := reopenKey(e.Channel, e.Address.Peer), i.Now(), e.Address.Kind != sessionkeys.DM
-	if !messages.ForBot(e.Message) || group && i.reopens.mustWait(k, now) {
-		i.endings().passOver(e.Message, outcomes.Closed, "the network does not let the bot write in this chat")
+	k, now, group := reopenKey(e.Channel, e.Address.Peer), c.now(), e.Address.Kind != sessionkeys.DM
+	if !messages.ForBot(e.Message) || group && c.reopens.mustWait(k, now) {
+		c.passOver(e.Message, outcomes.Closed, "the network does not let the bot write in this chat")
 		return stop, nil
 	}
-	if err := i.Store.Reopen(ctx, chatID(e.Address), now); err != nil {
+	if err := c.store.Reopen(ctx, chatID(e.Address), now); err != nil {
 		return stop, fmt.Errorf("open the chat again: %w", err)
 	}
 	if group {
-		i.reopens.record(k, now)
+		c.reopens.record(k, now)
 	}
 	return pass, nil
 }

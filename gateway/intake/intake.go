@@ -161,7 +161,7 @@ func (i *Intake) Heeds(ctx context.Context, m channels.Message) bool {
 	case src.Access.ServesChat(m.Address):
 		return true
 	}
-	o, err := i.findChat(ctx, e)
+	o, err := (&chats{endings: i.endings()}).find(ctx, e)
 	return err != nil || o == stop || src.Access.ServesChat(m.Address, e.chat.IDs...)
 }
 
@@ -176,6 +176,7 @@ func (i *Intake) stages() pipeline {
 	end := i.endings()
 	limit := limits{end, &i.limiter, &i.loops, i.Refused}
 	gate := &gate{end, i.People, &i.strangers}
+	chat := &chats{end, &i.overheard, &i.reopens}
 	heard := hearing{&i.overheard, i.Now}
 	return pipeline{
 		findSource,
@@ -186,11 +187,11 @@ func (i *Intake) stages() pipeline {
 		),
 		i.countReceived,
 		gate.refuseClaims,
-		i.findChat,
+		chat.find,
 		onlyIf((*event).changesChat,
 			gate.authorizeChange,
 			i.deadLetterUnfit,
-			i.changeChat,
+			chat.change,
 		),
 		canonicalizeChat,
 		heard.record,
@@ -198,7 +199,7 @@ func (i *Intake) stages() pipeline {
 		gate.judgeQuotes,
 		onlyIf((*event).mayFollow, i.joinConversation),
 		i.ignoreUnused,
-		i.reopenChat,
+		chat.reopen,
 		i.findKey,
 		i.deadLetterUnfit,
 		findCommand,

@@ -31,23 +31,6 @@ func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-// findChat looks up the chat's ids, and whether it is closed to the bot.
-func (i *Intake) findChat(ctx context.Context, e *event) (_ outcome, err error) {
-	if e.chat, err = i.Store.Chat(ctx, chatID(e.Address)); err != nil {
-		return stop, fmt.Errorf("look at the chat: %w", err)
-	}
-	return pass, nil
-}
-
-// canonicalizeChat puts the id under which the chat's conversations go on in the
-// place of the one that the network named.
-func canonicalizeChat(_ context.Context, e *event) (outcome, error) {
-	if id := e.chat.Canonical(); id != e.Address.Peer {
-		e.Origin, e.Address.Peer = e.Address.Peer, id
-	}
-	return pass, nil
-}
-
 // joinConversation takes a reply in a thread for one to the bot if that has a
 // conversation there, with whichever agent: the thread may have been bound to another
 // since.

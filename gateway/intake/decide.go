@@ -35,28 +35,35 @@ func publishDecision(ctx context.Context, log Log, key sessionkeys.Key, m channe
 	return nil
 }
 
-// decideElsewhere hands a decision about a question of another chat on to the conversation that
+// decisions brings what people decide about questions for permission to the conversation that
+// asked, once they have read the question.
+type decisions struct {
+	*endings
+	questions *approvals.Desk // see [Intake]
+}
+
+// handOn hands a decision about a question of another chat on to the conversation that
 // asked. Somebody who was not shown it there is shown it now, and has to decide once more; so is
 // somebody in the chat of a question that was shown to some people alone.
-func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error) {
+func (d *decisions) handOn(ctx context.Context, e *event) (outcome, error) {
 	switch {
-	case i.Questions == nil:
+	case d.questions == nil:
 		return pass, nil
 	case e.Address.Kind != sessionkeys.DM:
-		return i.showFirst(ctx, e)
+		return d.showFirst(ctx, e)
 	}
-	q, err := i.Questions.Elsewhere(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
+	q, err := d.questions.Elsewhere(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
 	switch {
 	case err != nil:
 		return stop, fmt.Errorf("look for the question of %s: %w", e.command, err)
 	case q == nil:
 		return pass, nil // the conversation itself answers
-	case !i.Questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request):
+	case !d.questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request):
 		text := "That was asked in another chat. Please read it, and then decide:\n\n" + q.Description(q.Key.Address(), e.source.command)
-		if err := i.endings().answer(ctx, e.Message, text); err != nil {
+		if err := d.answer(ctx, e.Message, text); err != nil {
 			return stop, err
 		}
-		i.Questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
+		d.questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
 		return stop, nil
 	}
 	m := channels.Message{
@@ -65,29 +72,29 @@ func (i *Intake) decideElsewhere(ctx context.Context, e *event) (outcome, error)
 		Sender: e.Sender, Text: e.command.String(), Mentioned: true, SentAt: e.SentAt, ReceivedAt: e.ReceivedAt,
 		Decision: &channels.Decision{Request: q.ID, From: e.Address},
 	}
-	return stop, publishDecision(ctx, i.Log, q.Key, m)
+	return stop, publishDecision(ctx, d.log, q.Key, m)
 }
 
 // showFirst shows a question, of which its chat has read no more than a notice, to somebody there
 // who types a decision about it: nobody knows whether they were shown it. They decide by a button
 // below it, or by typing once more. The buttons stand nowhere else but below a question.
-func (i *Intake) showFirst(ctx context.Context, e *event) (outcome, error) {
+func (d *decisions) showFirst(ctx context.Context, e *event) (outcome, error) {
 	if e.pressed {
 		return pass, nil
 	}
-	q, err := i.Questions.Private(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
+	q, err := d.questions.Private(ctx, e.Channel, approvals.ReadCode(e.command.Args), e.key.Token())
 	if err != nil {
 		return stop, fmt.Errorf("look for the question of %s: %w", e.command, err)
 	}
-	if q == nil || i.Questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request) {
+	if q == nil || d.questions.WasShown(e.Sender.ID, messages.EventID(e.Message), q.Request) {
 		return pass, nil
 	}
 	alone := e.Message
 	alone.MessageID = channels.PrivateReplyToPerson(e.Sender.ID)
-	if err := i.endings().answer(ctx, alone, "Please read it, and then decide:\n\n"+q.Description(q.Key.Address(), e.source.command), q.Choices()...); err != nil {
+	if err := d.answer(ctx, alone, "Please read it, and then decide:\n\n"+q.Description(q.Key.Address(), e.source.command), q.Choices()...); err != nil {
 		return stop, err
 	}
-	i.Questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
+	d.questions.Show(e.Sender.ID, messages.EventID(e.Message), q.Request)
 	return stop, nil
 }
 

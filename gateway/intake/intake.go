@@ -211,7 +211,7 @@ func (i *Intake) stages() pipeline {
 		),
 		i.refuseLong,
 		i.takeReply,
-		onlyIf((*event).isDecision, i.decideElsewhere),
+		onlyIf((*event).isDecision, (&decisions{end, i.Questions}).handOn),
 		i.runCommand,
 		limit.queue,
 		heard.attach,

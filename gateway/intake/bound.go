@@ -30,19 +30,3 @@ func findMailbox(ctx context.Context, s Store, agent string, e *event) (m sessio
 	}
 	return m, err == nil, err
 }
-
-// keyAtWork returns whose work a /stop is about: that of the agent that answers here; or, when
-// it has none, of another agent, which still works on what it was asked here before the
-// chat was bound anew.
-func (i *Intake) keyAtWork(ctx context.Context, e *event) (sessionkeys.Key, error) {
-	for _, agent := range e.agents() {
-		m, found, err := findMailbox(ctx, i.Store, agent, e)
-		if err != nil {
-			return e.key, err
-		}
-		if found && m.HasWork() {
-			return m.Key, nil
-		}
-	}
-	return e.key, nil
-}

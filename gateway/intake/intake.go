@@ -177,6 +177,8 @@ func (i *Intake) stages() pipeline {
 	limit := limits{end, &i.limiter, &i.loops, i.Refused}
 	gate := &gate{end, i.People, &i.strangers}
 	chat := &chats{end, &i.overheard, &i.reopens}
+	queue := &queue{end, &i.pieces}
+	desk := &frontDesk{end, i.Commands, i.Inquiries, queue}
 	heard := hearing{&i.overheard, i.Now}
 	return pipeline{
 		findSource,
@@ -200,7 +202,7 @@ func (i *Intake) stages() pipeline {
 		onlyIf((*event).mayFollow, i.joinConversation),
 		i.ignoreUnused,
 		chat.reopen,
-		i.findKey,
+		queue.findKey,
 		i.deadLetterUnfit,
 		findCommand,
 		i.ignoreEdit,
@@ -210,13 +212,13 @@ func (i *Intake) stages() pipeline {
 			limit.bot,
 		),
 		i.refuseLong,
-		i.takeReply,
+		desk.takeReply,
 		onlyIf((*event).isDecision, (&decisions{end, i.Questions}).handOn),
-		i.runCommand,
+		desk.runCommand,
 		limit.queue,
 		heard.attach,
-		i.publish,
+		queue.publish,
 		heard.forget,
-		i.rememberPiece,
+		queue.rememberPiece,
 	}
 }

@@ -19,21 +19,21 @@ type Inquiries interface {
 
 // takeReply takes what answers an inquiry. Everything else passes, and so does what an agent waits
 // for, in words of ours.
-func (i *Intake) takeReply(ctx context.Context, e *event) (outcome, error) {
-	if i.Inquiries == nil {
+func (d *frontDesk) takeReply(ctx context.Context, e *event) (outcome, error) {
+	if d.inquiries == nil {
 		return pass, nil
 	}
-	text, toAgent, err := i.Inquiries.Take(ctx, e.Message, e.command)
+	text, toAgent, err := d.inquiries.Take(ctx, e.Message, e.command)
 	if err != nil {
 		return stop, fmt.Errorf("look whether the event %s answers an inquiry: %w", e.Event, err)
 	}
 	if toAgent != nil { // perhaps in another conversation of theirs
 		e.Message, e.command = *toAgent, messages.Command{}
-		return i.findKey(ctx, e)
+		return d.queue.findKey(ctx, e)
 	}
 	if text == "" {
 		return pass, nil
 	}
-	i.endings().remember(e.Message, outcomes.Answered, "it answers what a program or server asked, and waits for no turn")
-	return stop, i.endings().answer(ctx, e.Message, text)
+	d.remember(e.Message, outcomes.Answered, "it answers what a program or server asked, and waits for no turn")
+	return stop, d.answer(ctx, e.Message, text)
 }

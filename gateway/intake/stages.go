@@ -90,14 +90,6 @@ func unusedReason(m channels.Message, p *pieces) string {
 	return ""
 }
 
-// findKey finds the conversation to which the event belongs.
-func (i *Intake) findKey(ctx context.Context, e *event) (_ outcome, err error) {
-	if e.key, err = sessionkeys.For(e.agent(), e.Address); err != nil {
-		return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", err.Error())
-	}
-	return pass, nil
-}
-
 // deadLetterUnfit gives what bears names that cannot be used, or another network's, to the
 // dead letters.
 func (i *Intake) deadLetterUnfit(ctx context.Context, e *event) (outcome, error) {

@@ -171,11 +171,13 @@ func (i *Intake) Uses(ctx context.Context, m channels.Message) bool {
 	return i.Heeds(ctx, m) && (m.Follows || unusedReason(m, &i.pieces) == "")
 }
 
-// stages returns all that is done with an event, in order.
+// stages returns all that is done with an event, in order. The parts that do it are made for the
+// event; what they remember is the intake's.
 func (i *Intake) stages() pipeline {
 	end := i.endings()
 	limit := limits{end, &i.limiter, &i.loops, i.Refused}
 	gate := &gate{end, i.People, &i.strangers}
+	sieve := &sieve{end, &i.pieces}
 	chat := &chats{end, &i.overheard, &i.reopens}
 	queue := &queue{end, &i.pieces}
 	desk := &frontDesk{end, i.Commands, i.Inquiries, queue}
@@ -185,33 +187,33 @@ func (i *Intake) stages() pipeline {
 		gate.findStanding,
 		onlyIf((*event).isUnreadable,
 			gate.authorizeUnreadable,
-			i.deadLetterUnreadable,
+			sieve.deadLetterUnreadable,
 		),
-		i.countReceived,
+		sieve.countReceived,
 		gate.refuseClaims,
 		chat.find,
 		onlyIf((*event).changesChat,
 			gate.authorizeChange,
-			i.deadLetterUnfit,
+			sieve.deadLetterUnfit,
 			chat.change,
 		),
 		canonicalizeChat,
 		heard.record,
 		gate.authorizeSender,
 		gate.judgeQuotes,
-		onlyIf((*event).mayFollow, i.joinConversation),
-		i.ignoreUnused,
+		onlyIf((*event).mayFollow, sieve.joinConversation),
+		sieve.ignoreUnused,
 		chat.reopen,
 		queue.findKey,
-		i.deadLetterUnfit,
+		sieve.deadLetterUnfit,
 		findCommand,
-		i.ignoreEdit,
+		sieve.ignoreEdit,
 		onlyIf((*event).isLimited,
 			limit.person,
 			limit.group,
 			limit.bot,
 		),
-		i.refuseLong,
+		sieve.refuseLong,
 		desk.takeReply,
 		onlyIf((*event).isDecision, (&decisions{end, i.Questions}).handOn),
 		desk.runCommand,

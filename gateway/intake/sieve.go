@@ -11,9 +11,15 @@ import (
 	"parley/sessionkeys"
 )
 
+// sieve keeps back what cannot be read, says nothing to the bot, or is too long.
+type sieve struct {
+	*endings
+	pieces *pieces
+}
+
 // deadLetterUnreadable gives what no adapter could decode to the dead letters.
-func (i *Intake) deadLetterUnreadable(ctx context.Context, e *event) (outcome, error) {
-	return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
+func (s *sieve) deadLetterUnreadable(ctx context.Context, e *event) (outcome, error) {
+	return stop, s.deadLetter(ctx, e.Message, sessionkeys.Key{}, "unreadable", e.Problem)
 }
 
 // findSource finds the bot account by which the event came.
@@ -26,17 +32,17 @@ func findSource(_ context.Context, e *event) (outcome, error) {
 	return pass, nil
 }
 
-func (i *Intake) countReceived(_ context.Context, e *event) (outcome, error) {
-	i.Observer.CountReceived(e.Channel, e.Address.Kind == sessionkeys.DM)
+func (s *sieve) countReceived(_ context.Context, e *event) (outcome, error) {
+	s.observer.CountReceived(e.Channel, e.Address.Kind == sessionkeys.DM)
 	return pass, nil
 }
 
 // joinConversation takes a reply in a thread for one to the bot if that has a
 // conversation there, with whichever agent: the thread may have been bound to another
 // since.
-func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error) {
+func (s *sieve) joinConversation(ctx context.Context, e *event) (outcome, error) {
 	for _, agent := range e.agents() {
-		_, found, err := findMailbox(ctx, i.Store, agent, e)
+		_, found, err := findMailbox(ctx, s.store, agent, e)
 		if err != nil {
 			return stop, fmt.Errorf("look for the conversation of a thread: %w", err)
 		}
@@ -49,14 +55,14 @@ func (i *Intake) joinConversation(ctx context.Context, e *event) (outcome, error
 }
 
 // ignoreUnused ends what says nothing to the bot.
-func (i *Intake) ignoreUnused(_ context.Context, e *event) (outcome, error) {
-	switch reason := unusedReason(e.Message, &i.pieces); reason {
+func (s *sieve) ignoreUnused(_ context.Context, e *event) (outcome, error) {
+	switch reason := unusedReason(e.Message, s.pieces); reason {
 	case "":
 		return pass, nil
 	case outcomes.NotMentioned:
-		i.endings().passOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
+		s.passOver(e.Message, reason, "in a group the bot answers what mentions it, replies to it or is a command to it")
 	default:
-		i.endings().passOver(e.Message, reason, unusableReason(e.Message))
+		s.passOver(e.Message, reason, unusableReason(e.Message))
 	}
 	return stop, nil
 }
@@ -92,12 +98,12 @@ func unusedReason(m channels.Message, p *pieces) string {
 
 // deadLetterUnfit gives what bears names that cannot be used, or another network's, to the
 // dead letters.
-func (i *Intake) deadLetterUnfit(ctx context.Context, e *event) (outcome, error) {
+func (s *sieve) deadLetterUnfit(ctx context.Context, e *event) (outcome, error) {
 	if problem := idProblem(e.Message); problem != "" {
-		return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
+		return stop, s.deadLetter(ctx, e.Message, sessionkeys.Key{}, "encoding", problem)
 	}
 	if problem := e.source.addressProblem(e.Address); problem != "" {
-		return stop, i.endings().deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", problem)
+		return stop, s.deadLetter(ctx, e.Message, sessionkeys.Key{}, "address", problem)
 	}
 	return pass, nil
 }
@@ -121,22 +127,22 @@ func findCommand(_ context.Context, e *event) (outcome, error) {
 
 // ignoreEdit ends edits of commands, which are carried out as they were sent, and
 // of messages that are too long, as was said when they came.
-func (i *Intake) ignoreEdit(_ context.Context, e *event) (outcome, error) {
+func (s *sieve) ignoreEdit(_ context.Context, e *event) (outcome, error) {
 	if e.Kind != channels.Edited || e.command.Name == "" && e.TextSize() <= messages.MaxText {
 		return pass, nil
 	}
-	i.Observer.CountDuplicate(e.Channel, "edit")
+	s.observer.CountDuplicate(e.Channel, "edit")
 	return stop, nil
 }
 
 // refuseLong tells the sender of more text than is read so.
-func (i *Intake) refuseLong(ctx context.Context, e *event) (outcome, error) {
+func (s *sieve) refuseLong(ctx context.Context, e *event) (outcome, error) {
 	if e.TextSize() <= messages.MaxText {
 		return pass, nil
 	}
-	err := i.endings().answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
+	err := s.answer(ctx, e.Message, fmt.Sprintf("That message is too long for me: it has %d bytes, and I read at most %d. Please send it in parts.", e.TextSize(), messages.MaxText))
 	if err == nil {
-		i.endings().passOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
+		s.passOver(e.Message, outcomes.TooLarge, fmt.Sprintf("its text has %d bytes, and at most %d are read", e.TextSize(), messages.MaxText))
 	}
 	return stop, err
 }

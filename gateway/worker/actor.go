@@ -23,10 +23,10 @@ type actor struct {
 	*queue
 	*deadLetters
 	*reactions
+	*suspicion
 
 	stopRequested bool // the last turn ended because somebody said stop
 	didWork       bool // a turn or a command was ended since others were let go first
-	onlySuspect   bool // it is the suspect that runs; see suspect.go
 }
 
 // queue is what waits in the mailbox, read ahead and gathered.
@@ -76,7 +76,9 @@ func (w *Worker) newActor(m sessions.Mailbox) *actor {
 		woken: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), slot: slot{w: w, held: true},
 	}
 	o.lastSeen.Store(m.LastSeen)
-	return &actor{owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}}
+	return &actor{
+		owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}, suspicion: &suspicion{owner: o},
+	}
 }
 
 // awaitDurable waits until readers of the store see that the mailbox was taken; false when

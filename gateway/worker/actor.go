@@ -24,9 +24,9 @@ type actor struct {
 	*deadLetters
 	*reactions
 	*suspicion
+	*answers
 
 	stopRequested bool // the last turn ended because somebody said stop
-	didWork       bool // a turn or a command was ended since others were let go first
 }
 
 // queue is what waits in the mailbox, read ahead and gathered.
@@ -43,6 +43,9 @@ type reactions struct {
 	*owner
 	marks marks // of the turn that runs
 }
+
+// answers ends messages with an answer and without a turn.
+type answers struct{ *owner }
 
 // owner is a mailbox that this worker has, and the time that it has for it.
 type owner struct {
@@ -63,6 +66,7 @@ type owner struct {
 
 	slot     slot
 	admitted *person // whose turn is counted
+	didWork  bool    // a turn or a command was ended since others were let go first
 }
 
 // start gives m, which this worker has just taken, an actor. The caller holds
@@ -78,6 +82,7 @@ func (w *Worker) newActor(m sessions.Mailbox) *actor {
 	o.lastSeen.Store(m.LastSeen)
 	return &actor{
 		owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}, suspicion: &suspicion{owner: o},
+		answers: &answers{o},
 	}
 }
 

@@ -83,7 +83,7 @@ func (a *owner) skip(seq uint64) (bool, error) {
 
 // answer ends c, whose first message stands at seq in the log, with one reply
 // to msg.
-func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
+func (a *answers) answer(c sessions.Command, seq uint64, msg channels.Message, text string) (bool, error) {
 	switch d := msg.Decision; {
 	case d == nil:
 		c.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Note, text)}
@@ -97,7 +97,7 @@ func (a *actor) answer(c sessions.Command, seq uint64, msg channels.Message, tex
 }
 
 // reply returns what is said where msg stands, about the message at seq.
-func (a *owner) reply(seq uint64, msg channels.Message, kind messages.IDKind, text string) sessions.Outgoing {
+func (a *answers) reply(seq uint64, msg channels.Message, kind messages.IDKind, text string) sessions.Outgoing {
 	return sessions.Outgoing{
 		ID: messages.ID{Kind: kind, About: a.turnID(seq)}.String(), Channel: msg.Channel, Session: a.m.Session,
 		To: msg.Address, ReplyTo: messages.ReplyTo(msg), Text: text, At: a.w.Now(), MaybeDuplicate: seq <= a.w.AmbiguousThrough,
@@ -105,7 +105,7 @@ func (a *owner) reply(seq uint64, msg channels.Message, kind messages.IDKind, te
 }
 
 // commitAnswer ends c with its replies, of which the channel's delivery is told.
-func (a *actor) commitAnswer(c sessions.Command, channel string) (bool, error) {
+func (a *answers) commitAnswer(c sessions.Command, channel string) (bool, error) {
 	c.At = a.w.Now()
 	done, err := a.w.Store.Answer(a.ctx, a.m.Fence(), c)
 	if err != nil {

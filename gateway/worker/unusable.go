@@ -47,7 +47,7 @@ func (q *question) unusable() string {
 // answerUnusable answers q with a line, without a turn: a model would read no more than that
 // nothing came, and be paid for saying so. done is false when the head of q was ended
 // before.
-func (a *actor) answerUnusable(q question, text string) (done, released bool, err error) {
+func (a *answers) answerUnusable(q question, text string) (done, released bool, err error) {
 	known, err := a.w.Store.Known(a.ctx, q.events...)
 	if err != nil {
 		return false, false, fmt.Errorf("look which messages cannot be used: %w", err)

@@ -25,6 +25,7 @@ type actor struct {
 	*reactions
 	*suspicion
 	*answers
+	*commands
 
 	stopRequested bool // the last turn ended because somebody said stop
 }
@@ -46,6 +47,10 @@ type reactions struct {
 
 // answers ends messages with an answer and without a turn.
 type answers struct{ *owner }
+
+// commands carries out commands that change how the conversation goes on: its session, model, title,
+// goal or mode.
+type commands struct{ *answers }
 
 // owner is a mailbox that this worker has, and the time that it has for it.
 type owner struct {
@@ -80,10 +85,12 @@ func (w *Worker) newActor(m sessions.Mailbox) *actor {
 		woken: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), slot: slot{w: w, held: true},
 	}
 	o.lastSeen.Store(m.LastSeen)
-	return &actor{
+	a := &actor{
 		owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}, suspicion: &suspicion{owner: o},
 		answers: &answers{o},
 	}
+	a.commands = &commands{a.answers}
+	return a
 }
 
 // awaitDurable waits until readers of the store see that the mailbox was taken; false when

@@ -76,7 +76,7 @@ func (a *owner) chosenAgent(ctx context.Context) (Agent, bool) {
 
 // chooseModel carries out a command that chooses which model answers from the next turn
 // on. The choice is one commit with the command's answer.
-func (a *actor) chooseModel(e broker.Envelope, msg channels.Message, words string, provider bool) (bool, error) {
+func (a *commands) chooseModel(e broker.Envelope, msg channels.Message, words string, provider bool) (bool, error) {
 	now := a.w.Now()
 	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
 	menu := a.settings.Agents[a.m.Key.Agent()].Menu(a.settings.ChoicePerSession)
@@ -94,7 +94,7 @@ func (a *actor) chooseModel(e broker.Envelope, msg channels.Message, words strin
 
 // choiceOf returns what a person chooses with these words, and what they are told; nil and
 // why not when there is not exactly one such model.
-func (a *owner) choiceOf(menu preferences.Menu, words string, provider bool) (*preferences.Choice, string) {
+func (a *commands) choiceOf(menu preferences.Menu, words string, provider bool) (*preferences.Choice, string) {
 	switch strings.ToLower(words) {
 	case "default", "reset":
 		return &preferences.Choice{}, fmt.Sprintf("From your next message on `%s` answers here, as by default.", menu.Own)

@@ -24,7 +24,7 @@ const (
 )
 
 // changeGoal carries out /goal with words behind it, and /done.
-func (a *actor) changeGoal(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+func (a *commands) changeGoal(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
 	if a.settings.Goals.Off {
 		return a.answer(change, e.Seq, msg, goalsOffText)

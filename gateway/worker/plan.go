@@ -23,7 +23,7 @@ const (
 )
 
 // switchPlan carries out /plan: without words it begins plan mode or ends it. (AI04)
-func (a *actor) switchPlan(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
+func (a *commands) switchPlan(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
 	before, unread := plans.Read(a.ctx, a.w.Store, a.m.Session, a.w.Now())
 	if err := a.passUnreadable(unread); err != nil {
@@ -76,7 +76,7 @@ func (a *owner) inPlanMode(ctx context.Context, id sessionkeys.SessionID) (bool,
 
 // planNote says, behind the answer to a command that leads to another session, what becomes of
 // plan mode by it.
-func (a *actor) planNote(to sessionkeys.SessionID) (string, error) {
+func (a *commands) planNote(to sessionkeys.SessionID) (string, error) {
 	was, err := a.inPlanMode(a.ctx, a.m.Session)
 	if err != nil {
 		return "", err

@@ -24,14 +24,22 @@ const presentText = "That is the present conversation."
 // erasedText answers /resume of a session whose content was deleted.
 const erasedText = "What was said in that conversation was deleted."
 
-// runCommand carries out a command that changes which session the mailbox feeds, which model
-// answers, the session's title, its goal or its mode. What it does is one commit with its answer: a
-// process that dies before it has done nothing, and another that takes the message up decides
-// again.
+// runCommand carries out a command that waited for its turn, if its sender may.
 func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	if refused, released, err := a.refusesCommand(e, msg, c); refused || err != nil {
 		return released, err
 	}
+	if yes, ok := c.Decides(); ok {
+		return a.decide(e, msg, c, yes)
+	}
+	return a.carryOut(e, msg, c)
+}
+
+// carryOut carries out a command that changes which session the mailbox feeds, which model
+// answers, the session's title, its goal or its mode. What it does is one commit with its answer: a
+// process that dies before it has done nothing, and another that takes the message up decides
+// again.
+func (a *commands) carryOut(e broker.Envelope, msg channels.Message, c messages.Command) (bool, error) {
 	if provider, ok := c.ChoosesModel(); ok {
 		return a.chooseModel(e, msg, c.Args, provider)
 	}
@@ -43,9 +51,6 @@ func (a *actor) runCommand(e broker.Envelope, msg channels.Message, c messages.C
 	}
 	if c.SwitchesPlan() {
 		return a.switchPlan(e, msg, c)
-	}
-	if yes, ok := c.Decides(); ok {
-		return a.decide(e, msg, c, yes)
 	}
 	now := a.w.Now()
 	book, err := conversations.Read(a.ctx, a.w.Store, a.token, now)
@@ -97,7 +102,7 @@ func (a *owner) passUnreadable(err error) error {
 }
 
 // nameSession gives the present session the title that a person wants.
-func (a *actor) nameSession(e broker.Envelope, msg channels.Message, words string) (released bool, err error) {
+func (a *commands) nameSession(e broker.Envelope, msg channels.Message, words string) (released bool, err error) {
 	given := conversations.GivenTitle(words)
 	for range 3 {
 		change := sessions.Command{Seq: e.Seq, Event: messages.Inbox(msg)}
@@ -125,7 +130,7 @@ func (a *actor) nameSession(e broker.Envelope, msg channels.Message, words strin
 
 // chooseSession returns the session that a person wants to go on with, and what they are
 // told; "" and why not when there is not exactly one.
-func (a *actor) chooseSession(book conversations.Book, words string) (sessionkeys.SessionID, string, error) {
+func (a *commands) chooseSession(book conversations.Book, words string) (sessionkeys.SessionID, string, error) {
 	if words == "" {
 		return "", fmt.Sprintf("Which conversation? %s takes its number, or words of its title: %s lists the earlier ones.", a.typed("resume"), a.typed("sessions")), nil
 	}
@@ -164,7 +169,7 @@ func (a *actor) chooseSession(book conversations.Book, words string) (sessionkey
 }
 
 // severalText names the numbers of the sessions that a person may have meant.
-func (a *owner) severalText(found []conversations.Earlier) string {
+func (a *commands) severalText(found []conversations.Earlier) string {
 	var numbers []string
 	for _, e := range found {
 		numbers = append(numbers, fmt.Sprint(e.Number))

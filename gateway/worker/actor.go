@@ -26,6 +26,7 @@ type actor struct {
 	*suspicion
 	*answers
 	*commands
+	*rights
 
 	stopRequested bool // the last turn ended because somebody said stop
 }
@@ -87,7 +88,7 @@ func (w *Worker) newActor(m sessions.Mailbox) *actor {
 	o.lastSeen.Store(m.LastSeen)
 	a := &actor{
 		owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}, suspicion: &suspicion{owner: o},
-		answers: &answers{o},
+		answers: &answers{o}, rights: &rights{o},
 	}
 	a.commands = &commands{a.answers}
 	return a

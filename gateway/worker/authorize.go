@@ -14,9 +14,12 @@ import (
 	"parley/sessions"
 )
 
+// rights says who may do what in the conversation, as it is decided now.
+type rights struct{ *owner }
+
 // refuses reports whether the sender of m, who was let in once, may not be answered
 // any more. It is passed over, and m costs nothing.
-func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
+func (a *rights) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 	if m.Job != "" {
 		return a.refusesJob(m)
 	}
@@ -33,7 +36,7 @@ func (a *owner) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
 
 // roleOf returns what somebody is on a channel, now. By one that is not among the settings another
 // process has let them in, as a user.
-func (a *owner) roleOf(ctx context.Context, channel string, s channels.Sender) (roles.Role, error) {
+func (a *rights) roleOf(ctx context.Context, channel string, s channels.Sender) (roles.Role, error) {
 	access, ok := a.settings.Access[channel]
 	if !ok {
 		return roles.User, nil
@@ -49,13 +52,13 @@ func (a *owner) roleOf(ctx context.Context, channel string, s channels.Sender) (
 }
 
 // approves reports whether somebody may permit, on that channel, what an agent asks for.
-func (a *owner) approves(ctx context.Context, channel string, s channels.Sender) (bool, error) {
+func (a *rights) approves(ctx context.Context, channel string, s channels.Sender) (bool, error) {
 	role, err := a.roleOf(ctx, channel, s)
 	return role.May(roles.Approve), err
 }
 
 // namesApprover reports whether anybody on a channel may permit what an agent asks for.
-func (a *owner) namesApprover(ctx context.Context, channel string) (bool, error) {
+func (a *rights) namesApprover(ctx context.Context, channel string) (bool, error) {
 	if a.settings.Access[channel].NamesApprover() {
 		return true, nil
 	}
@@ -70,7 +73,7 @@ func (a *owner) namesApprover(ctx context.Context, channel string) (bool, error)
 }
 
 // hasApprover reports whether there may be somebody in a chat who can permit what s asks for there.
-func (a *owner) hasApprover(ctx context.Context, channel string, at sessionkeys.Address, s channels.Sender) (bool, error) {
+func (a *rights) hasApprover(ctx context.Context, channel string, at sessionkeys.Address, s channels.Sender) (bool, error) {
 	if at.Kind == sessionkeys.DM {
 		return a.approves(ctx, channel, s)
 	}
@@ -79,7 +82,7 @@ func (a *owner) hasApprover(ctx context.Context, channel string, at sessionkeys.
 
 // refusesTurn reports whether who asked for the open turn t may not be answered any
 // more. All its messages are of one sender.
-func (a *actor) refusesTurn(t sessions.Turn) (bool, error) {
+func (a *rights) refusesTurn(t sessions.Turn) (bool, error) {
 	if a.settings.Authorize == nil && messages.JobOf(a.m.Key, t.Sender, t.From) == "" {
 		return false, nil
 	}

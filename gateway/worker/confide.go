@@ -24,7 +24,7 @@ const maxConfidants = 20
 // confidants returns the ids of those who are shown alone what the turn asks: who may decide, in a
 // chat of several people whose account says so. Who else may, by a role that was given while the
 // gateway runs, is not heard in groups, and finds it in direct messages.
-func (a *owner) confidants(ctx context.Context, t sessions.Turn) (ids []string, err error) {
+func (a *rights) confidants(ctx context.Context, t sessions.Turn) (ids []string, err error) {
 	if t.From.Kind == sessionkeys.DM || !a.settings.PrivateQuestions[t.Channel] {
 		return nil, nil
 	}

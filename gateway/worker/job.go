@@ -39,7 +39,7 @@ func (a *owner) findJob(name string) (schedule.Job, error) {
 
 // refusesJob reports whether the run that m asks for does not begin, or go on. It is counted and
 // logged.
-func (a *owner) refusesJob(m channels.Message) (bool, error) {
+func (a *rights) refusesJob(m channels.Message) (bool, error) {
 	j, err := a.findJob(m.Job)
 	if err != nil {
 		return false, err

@@ -21,6 +21,7 @@ import (
 type journal struct {
 	sessions.Journal
 	a       *owner
+	rights  *rights
 	t       sessions.Turn
 	counted bool               // its cost is counted although no budget is for one turn
 	asked   *approvals.Request // for which a person's permission is needed; nil: nothing
@@ -43,12 +44,12 @@ type journal struct {
 
 var _ agent.Journal = (*journal)(nil)
 
-func (a *owner) journal(t sessions.Turn) (*journal, error) {
+func (a *actor) journal(t sessions.Turn) (*journal, error) {
 	job, err := a.jobOf(t)
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{a: a, t: t, job: job, Journal: sessions.Journal{
+	j := &journal{a: a.owner, rights: a.rights, t: t, job: job, Journal: sessions.Journal{
 		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
 	}}
 	j.Scopes = j.scopes

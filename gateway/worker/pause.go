@@ -38,7 +38,7 @@ func (j *journal) askForMore(ctx context.Context, e *costs.BudgetError, why expl
 	if !ok || e.Unpriced || amount == 0 || !isEnough(e, amount) {
 		return "", nil
 	}
-	if some, err := a.namesApprover(ctx, j.t.Channel); err != nil || !some {
+	if some, err := j.rights.namesApprover(ctx, j.t.Channel); err != nil || !some {
 		return "", err
 	}
 	now := a.w.Now()
@@ -98,7 +98,7 @@ func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Ti
 			continue
 		}
 		offered := pause.Amount(s.Kind, s.Window) > 0
-		more, err := approvals.More(raises, s, offered, func(r approvals.Request) (bool, error) { return a.approves(ctx, r.Channel, senderOf(r.By)) })
+		more, err := approvals.More(raises, s, offered, func(r approvals.Request) (bool, error) { return j.rights.approves(ctx, r.Channel, senderOf(r.By)) })
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it says what was added up, or looked up
 		}

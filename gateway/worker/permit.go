@@ -33,7 +33,7 @@ func (j *journal) permitGate(otherwise tools.Gate) tools.Gate {
 		return otherwise
 	}
 	ask := tools.InteractiveGate(func(ctx context.Context, t tools.Tool, c tools.Call) (tools.Verdict, error) {
-		some, err := j.a.namesApprover(ctx, j.t.Channel)
+		some, err := j.rights.namesApprover(ctx, j.t.Channel)
 		if err != nil {
 			return tools.Verdict{}, err
 		}
@@ -81,7 +81,7 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 		return v, nil
 	}
 	by := j.decided.By
-	approves, err := a.approves(ctx, j.t.Channel, senderOf(by))
+	approves, err := j.rights.approves(ctx, j.t.Channel, senderOf(by))
 	if err != nil {
 		return tools.Verdict{}, err
 	}
@@ -113,7 +113,7 @@ func (j *journal) askPermission(ctx context.Context, t tools.Tool, c tools.Call,
 	if err != nil {
 		return tools.Verdict{}, err
 	}
-	switch some, err := a.namesApprover(ctx, j.t.Channel); {
+	switch some, err := j.rights.namesApprover(ctx, j.t.Channel); {
 	case err != nil:
 		return tools.Verdict{}, err
 	case !some:
@@ -149,10 +149,10 @@ func (j *journal) newRequest(ctx context.Context, asker channels.Sender) (r appr
 	r = a.w.NewRequest(j.t.ID, now, a.settings.Approvals.Timeout).WithOwnCode(all)
 	r.Token, r.Session, r.Turn, r.Channel, r.ReplyTo = a.token, j.t.Session, j.t.ID, j.t.Channel, j.t.ReplyTo
 	r.Asker = approvals.Person{ID: j.t.Sender, Alias: asker.Alias, Name: asker.Name}
-	if j.decidedHere, err = a.hasApprover(ctx, j.t.Channel, j.t.From, asker); err != nil {
+	if j.decidedHere, err = j.rights.hasApprover(ctx, j.t.Channel, j.t.From, asker); err != nil {
 		return r, err
 	}
-	j.confided.to, err = a.confidants(ctx, j.t)
+	j.confided.to, err = j.rights.confidants(ctx, j.t)
 	r.Private = len(j.confided.to) > 0
 	return r, err
 }
@@ -238,7 +238,7 @@ func (a *owner) noteDecided(r approvals.Request) {
 }
 
 // decider returns who decides by msg, and whether they may.
-func (a *owner) decider(msg channels.Message) (by approvals.Person, entitled bool, err error) {
+func (a *rights) decider(msg channels.Message) (by approvals.Person, entitled bool, err error) {
 	if msg.Decision != nil && msg.Decision.Operator {
 		return approvals.Person{Operator: true, Name: msg.Decision.By}, true, nil
 	}
@@ -275,7 +275,7 @@ func (a *owner) signalDecided(r approvals.Request) {
 }
 
 // refusesAsker reports whether who asked may not be answered any more where msg decides.
-func (a *owner) refusesAsker(msg channels.Message, r approvals.Request) (bool, error) {
+func (a *rights) refusesAsker(msg channels.Message, r approvals.Request) (bool, error) {
 	chat, err := a.chat(a.ctx)
 	if err != nil {
 		return false, err

@@ -53,7 +53,7 @@ func (j *journal) standingGate(next tools.Gate) tools.Gate {
 		if t.Category(c) == tools.Read {
 			return next(ctx, t, c)
 		}
-		role, err := j.a.roleOf(ctx, j.t.Channel, *j.asker)
+		role, err := j.rights.roleOf(ctx, j.t.Channel, *j.asker)
 		switch {
 		case err != nil:
 			return tools.Verdict{}, err

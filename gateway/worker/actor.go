@@ -27,6 +27,7 @@ type actor struct {
 	*answers
 	*commands
 	*rights
+	*requests
 
 	stopRequested bool // the last turn ended because somebody said stop
 }
@@ -90,7 +91,7 @@ func (w *Worker) newActor(m sessions.Mailbox) *actor {
 		owner: o, queue: &queue{owner: o}, deadLetters: &deadLetters{o}, reactions: &reactions{owner: o}, suspicion: &suspicion{owner: o},
 		answers: &answers{o}, rights: &rights{o},
 	}
-	a.commands = &commands{a.answers}
+	a.commands, a.requests = &commands{a.answers}, &requests{a.rights}
 	return a
 }
 

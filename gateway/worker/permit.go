@@ -24,6 +24,10 @@ const (
 	stoppedThereText = "Somebody has said stop in the chat where that was asked, before I took up what you decided. So nothing runs."
 )
 
+// requests are the questions for permission of the conversation: who decides about one, and who
+// hears of that.
+type requests struct{ *rights }
+
 // permitGate returns the gate of a turn of a person: what only reads or writes runs, and a
 // person is asked about everything else, where there is one who may decide; where nobody may, otherwise
 // says what becomes of it. The call that was decided on goes by the decision alone, also where it
@@ -227,7 +231,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 }
 
 // noteDecided logs, counts and signals that r is decided.
-func (a *owner) noteDecided(r approvals.Request) {
+func (a *requests) noteDecided(r approvals.Request) {
 	about := []any{"session", r.Session, "tool", r.Call.Name, "decision", r.State, "by", r.By.LogID(), "request", r.ID}
 	if r.Raise != nil {
 		about = append(about, "budget", r.Raise.Name, "amount_usd", r.Raise.Amount, "until", r.Raise.Until)
@@ -238,7 +242,7 @@ func (a *owner) noteDecided(r approvals.Request) {
 }
 
 // decider returns who decides by msg, and whether they may.
-func (a *rights) decider(msg channels.Message) (by approvals.Person, entitled bool, err error) {
+func (a *requests) decider(msg channels.Message) (by approvals.Person, entitled bool, err error) {
 	if msg.Decision != nil && msg.Decision.Operator {
 		return approvals.Person{Operator: true, Name: msg.Decision.By}, true, nil
 	}
@@ -249,7 +253,7 @@ func (a *rights) decider(msg channels.Message) (by approvals.Person, entitled bo
 
 // tellDecider tells somebody who decided in another chat that their decision holds, once. What
 // becomes of it is told where it was asked.
-func (a *actor) tellDecider(e broker.Envelope, msg channels.Message, r approvals.Request) error {
+func (a *requests) tellDecider(e broker.Envelope, msg channels.Message, r approvals.Request) error {
 	if msg.Decision == nil || msg.Decision.Operator {
 		return nil
 	}
@@ -270,12 +274,12 @@ func (a *actor) tellDecider(e broker.Envelope, msg channels.Message, r approvals
 }
 
 // signalDecided has the buttons of a question go away.
-func (a *owner) signalDecided(r approvals.Request) {
+func (a *requests) signalDecided(r approvals.Request) {
 	a.w.signal(signals.PreviewTopic, signals.Preview{Turn: r.Turn, Channel: r.Channel, To: a.m.Key.Address(), Decided: true})
 }
 
 // refusesAsker reports whether who asked may not be answered any more where msg decides.
-func (a *rights) refusesAsker(msg channels.Message, r approvals.Request) (bool, error) {
+func (a *requests) refusesAsker(msg channels.Message, r approvals.Request) (bool, error) {
 	chat, err := a.chat(a.ctx)
 	if err != nil {
 		return false, err

@@ -84,7 +84,7 @@ func (a *actor) applyControls() (bool, error) {
 
 // answersToDeciders returns what those read who have decided, in other chats, by messages that are
 // discarded.
-func (a *actor) answersToDeciders(discarded []broker.Envelope) (replies []sessions.Outgoing) {
+func (a *requests) answersToDeciders(discarded []broker.Envelope) (replies []sessions.Outgoing) {
 	for _, e := range discarded {
 		m, err := a.decode(e)
 		if err != nil || m.Decision == nil || m.Decision.Operator {
@@ -100,7 +100,7 @@ func (a *actor) answersToDeciders(discarded []broker.Envelope) (replies []sessio
 
 // withdrawQuestions withdraws what waits for permission in the conversation, and returns how many
 // calls that is; also those that an earlier try with the same request has withdrawn.
-func (a *actor) withdrawQuestions(c sessions.Control) (n int, err error) {
+func (a *requests) withdrawQuestions(c sessions.Control) (n int, err error) {
 	now := a.w.Now()
 	all, err := approvals.List(a.ctx, a.w.Store, a.token, now)
 	if err = a.passUnreadable(err); err != nil {

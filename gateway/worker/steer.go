@@ -185,7 +185,7 @@ func (s *steering) commit(ctx context.Context, q question) (bool, error) {
 }
 
 // passOver passes the mailbox over up to seq while a turn runs.
-func (a *owner) passOver(ctx context.Context, seq uint64) error {
+func (a *queue) passOver(ctx context.Context, seq uint64) error {
 	if err := a.w.Store.Skip(ctx, a.m.Fence(), seq); err != nil {
 		return fmt.Errorf("pass over a message: %w", err)
 	}

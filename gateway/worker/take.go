@@ -124,7 +124,7 @@ func isPicture(f attachments.Result) bool {
 }
 
 // buildQuestion returns what b asks; ok is false when nothing: it is to be passed over.
-func (a *actor) buildQuestion(ctx context.Context, b batch) (q question, ok bool, err error) {
+func (a *queue) buildQuestion(ctx context.Context, b batch) (q question, ok bool, err error) {
 	first := b.items[0].msg
 	lead, ok := b.mention()
 	if !ok {
@@ -203,7 +203,7 @@ func (a *actor) dropKnown(known []sessions.InboxID, head channels.Message) (bool
 }
 
 // isHeadKnown reports whether the head is among the known events, and counts them.
-func (a *actor) isHeadKnown(known []sessions.InboxID, head channels.Message) bool {
+func (a *queue) isHeadKnown(known []sessions.InboxID, head channels.Message) bool {
 	a.countDuplicates(head.Channel, "message_id", len(known))
 	return slices.Contains(known, messages.Inbox(head))
 }
@@ -211,7 +211,7 @@ func (a *actor) isHeadKnown(known []sessions.InboxID, head channels.Message) boo
 // countDiscarded returns how many messages a stop drops when it passes over es. Edits are
 // none, nor is what was taken into a turn ahead of its place, nor what was not
 // for the bot.
-func (a *owner) countDiscarded(es []broker.Envelope) (int, error) {
+func (a *queue) countDiscarded(es []broker.Envelope) (int, error) {
 	n := 0
 	var events []sessions.InboxID
 	for _, e := range es {

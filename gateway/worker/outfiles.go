@@ -31,16 +31,13 @@ type Files struct {
 }
 
 // chatFiles is the chat that a turn answers, as files go there.
-type chatFiles struct {
-	a *actor
-	j *journal
-}
+type chatFiles struct{ j *journal }
 
 var _ files.Chat = chatFiles{}
 
-// sendTool returns the tool that sends files, for the turn of j.
-func (a *actor) sendTool(ctx context.Context, j *journal) (tools.Tool, error) {
-	if a.settings.Files == nil {
+// sendTool returns the tool that sends files, for the turn.
+func (j *journal) sendTool(ctx context.Context) (tools.Tool, error) {
+	if j.a.settings.Files == nil {
 		return nil, nil //nolint:nilnil // without files there is no tool, which is no error
 	}
 	sent := 0
@@ -51,7 +48,7 @@ func (a *actor) sendTool(ctx context.Context, j *journal) (tools.Tool, error) {
 		}
 		sent = countSentFiles(ms, j.t.ID)
 	}
-	return a.settings.Files.Sender.Bind(chatFiles{a, j}, sent), nil
+	return j.a.settings.Files.Sender.Bind(chatFiles{j}, sent), nil
 }
 
 // countSentFiles counts the files that a turn sent, by the results of its calls.
@@ -72,7 +69,7 @@ func countSentFiles(ms []transcript.Message, turn string) (n int) {
 
 // SizeLimit implements [files.Chat].
 func (c chatFiles) SizeLimit() (limit int64, known bool) {
-	return c.a.settings.Files.Largest(c.j.t.Channel)
+	return c.j.a.settings.Files.Largest(c.j.t.Channel)
 }
 
 // postGrace is how long it may take to queue a file, also when the turn is ended
@@ -81,7 +78,7 @@ const postGrace = 10 * time.Second
 
 // FindSent implements [files.Chat]: an earlier take of the turn may have queued it.
 func (c chatFiles) FindSent(ctx context.Context, call tools.Call) (f files.Outfile, ok bool, err error) {
-	d, err := c.a.w.Store.Delivery(ctx, c.id(call))
+	d, err := c.j.a.w.Store.Delivery(ctx, c.id(call))
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return f, false, nil
@@ -102,10 +99,10 @@ func (c chatFiles) id(call tools.Call) string {
 // mailbox kept is never another's, so that a late one changes nothing that is
 // queued.
 func (c chatFiles) Send(ctx context.Context, call tools.Call, f files.Outfile, content io.Reader, limit int64) (_ files.Outfile, err error) {
-	t, w := c.j.t, c.a.w
+	t, w := c.j.t, c.j.a.w
 	id := c.id(call)
 	object := sessionkeys.FileObject(id, c.j.Fence.Epoch, c.j.Fence.Nonce)
-	f.Size, err = c.a.settings.Files.Store.PutFile(ctx, object, content, limit)
+	f.Size, err = c.j.a.settings.Files.Store.PutFile(ctx, object, content, limit)
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):
 		return f, fmt.Errorf("keep the file: %w", files.ErrTooLarge)

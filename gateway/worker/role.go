@@ -23,18 +23,18 @@ const (
 
 // onlyLooks reports whether the turn's tools may only read, as who asks is a guest. Their role is
 // read now: they may have another since they asked.
-func (a *actor) onlyLooks(j *journal, stop bool) (bool, error) {
+func (j *journal) onlyLooks(stop bool) (bool, error) {
 	if j.job != nil || stop { // which calls no tool
 		return false, nil
 	}
 	if j.asker == nil {
-		m, err := a.opener(j.t)
+		m, err := j.a.opener(j.t)
 		if err != nil {
 			return false, err
 		}
 		j.asker = &m.Sender
 	}
-	role, err := a.roleOf(a.ctx, j.t.Channel, *j.asker)
+	role, err := j.rights.roleOf(j.a.ctx, j.t.Channel, *j.asker)
 	return !role.May(roles.Write), err
 }
 

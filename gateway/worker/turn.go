@@ -43,7 +43,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	if err != nil {
 		return false, err
 	}
-	own, err := a.ownTools(a.ctx, j)
+	own, err := j.ownTools(a.ctx)
 	if err != nil {
 		return false, err
 	}
@@ -75,7 +75,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		defer close(attended)
 		s.run(ctx)
 	}()
-	set := a.bindTools(j, ag, own, subagents.Root{Workspace: workspace, Dir: dir, Env: ag.Env, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
+	set := j.bindTools(ag, own, subagents.Root{Workspace: workspace, Dir: dir, Env: ag.Env, Plan: plan, Gate: j.childGate(now.Loop.Gate, looks), Observe: s.observeActivity})
 	loop := now.Loop
 	loop.Journal = j
 	loop.Gate, loop.Pause = j.gate(loop.Gate, plan, looks), j.asksForMore(loop.Why)
@@ -95,7 +95,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 		<-attended
 		return false, fmt.Errorf("turn %s: %w", t.ID, err)
 	}
-	s.watch = a.watch(j, ag)
+	s.watch = j.watch(ag)
 	var took usageTally
 	out, err := loop.Run(ctx, turn, func(e agent.Event) {
 		took.observe(e)
@@ -135,7 +135,7 @@ func (a *actor) turnAgent(j *journal, stop bool) (ag Agent, plan, looks bool, er
 	if plan, err = a.inPlanMode(a.ctx, j.t.Session); err != nil {
 		return ag, plan, false, err
 	}
-	if looks, err = a.onlyLooks(j, stop); err != nil {
+	if looks, err = j.onlyLooks(stop); err != nil {
 		return ag, plan, looks, err
 	}
 	j.looks = looks
@@ -157,8 +157,9 @@ func (a *actor) reportOutcome(t sessions.Turn, ag Agent, out agent.Outcome, took
 	})
 }
 
-// watch returns what sees the work on j's turn; nil: nobody does.
-func (a *actor) watch(j *journal, ag Agent) TurnWatcher {
+// watch returns what sees the work on the turn; nil: nobody does.
+func (j *journal) watch(ag Agent) TurnWatcher {
+	a := j.a
 	if a.w.Watcher == nil {
 		return nil
 	}
@@ -188,8 +189,8 @@ func (j *journal) systemMessage(ctx context.Context, ag Agent, plan bool) []llm.
 
 // bindTools returns the agent's tools as they act for the turn; root is what of its tree is not
 // known from the turn.
-func (a *actor) bindTools(j *journal, ag Agent, own []tools.Tool, root subagents.Root) *tools.Set {
-	set := ag.Tools
+func (j *journal) bindTools(ag Agent, own []tools.Tool, root subagents.Root) *tools.Set {
+	a, set := j.a, ag.Tools
 	if a.w.Subagents != nil && set != nil {
 		root.Turn, root.Key, root.Fence, root.Tools, root.Scopes, root.Slot = j.t, a.m.Key, j.Fence, set, j.Scopes, &a.slot
 		root.Settings, root.MaxCost, root.Spent = a.settings.Children, ag.MaxCost, j.Spent

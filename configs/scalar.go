@@ -41,6 +41,14 @@ func (d *decoder) decodeScalar(v reflect.Value, n *yaml.Node, path string) {
 
 // setScalar reads the text of one value.
 func (d *decoder) setScalar(v reflect.Value, n *yaml.Node, path string, e expansion) {
+	if e.text == unlimited && v.CanInt() {
+		if i, ok := unlimitedValue(path); ok {
+			v.SetInt(i)
+		} else {
+			d.addMistakeAt(n, path, e.display()+" cannot be said here; it needs a limit")
+		}
+		return
+	}
 	switch {
 	case v.Type() == secretType:
 		d.setLiteralSecret(v, n, path, e)

@@ -139,6 +139,9 @@ func (w schemaWriter) schemaOfStruct(t reflect.Type, examples []*yaml.Node) map[
 		if f.CanInt() && f.Type() != durationType && isSize(key) {
 			s["pattern"] = sizePattern
 		}
+		if text, ok := s["pattern"].(string); ok && f.CanInt() && w.mayBeUnlimited(key) {
+			s["pattern"] = text + "|^" + unlimited + "$"
+		}
 		this := explained{declaring(t, key), key}
 		if words == "" {
 			words = w.words[this]
@@ -153,6 +156,17 @@ func (w schemaWriter) schemaOfStruct(t reflect.Type, examples []*yaml.Node) map[
 		}
 	}
 	return map[string]any{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
+}
+
+// mayBeUnlimited reports whether there is a key of that name that may: the schema does not
+// know where a value stands, and says too little rather than too much.
+func (schemaWriter) mayBeUnlimited(key string) bool {
+	for path := range unlimitedKeys {
+		if lastKey(path) == key {
+			return true
+		}
+	}
+	return false
 }
 
 // declaring returns the struct that has a key: t, or one embedded in it.

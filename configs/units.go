@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/gateway/budgets"
 )
 
 var (
@@ -49,6 +51,30 @@ var sizes = []string{"max_write", "max_send", "memory", "file_size", "scratch", 
 func isSize(path string) bool {
 	key := lastKey(path)
 	return key == "bytes" || strings.HasSuffix(key, "_bytes") || slices.Contains(sizes, key)
+}
+
+// unlimited is the one word for a limit that there is not. Budgets read it too.
+const unlimited = budgets.Unlimited
+
+// unlimitedKeys are the keys of numbers and durations that may be unlimited, each with the
+// value that means it: the end of a path, or of that of the key above.
+var unlimitedKeys = map[string]int64{
+	"limits.person_per_minute": -1, "limits.person_burst": -1, "limits.group_per_minute": -1, "limits.queue": -1, "limits.bot_loop": -1,
+	"attachments.person_per_day_files": -1, "attachments.person_per_day_bytes": -1,
+	"workspaces.max_bytes": -1, "workspaces.max_files": -1, "workspaces.keep": -1,
+	"worker.person_turns": -1, "worker.context_prep_timeout": -1,
+	"circuit.failures": -1,
+	"max_turn_tokens":  0,
+}
+
+// unlimitedValue returns what unlimited means at path; false where there must be a limit.
+func unlimitedValue(path string) (int64, bool) {
+	for key, v := range unlimitedKeys {
+		if path == key || strings.HasSuffix(path, "."+key) {
+			return v, true
+		}
+	}
+	return 0, false
 }
 
 // units are those of sizes, the longest first: of a thousand, and of 1024.

@@ -75,7 +75,7 @@ func TestWithoutBudgetsAModelWithoutAPriceAnswersAndIsCountedAsUnpriced(t *testi
 	t.Parallel()
 	env := gatewaytest.Open(t, gatewaytest.Options{Change: func(c *settings.Config) {
 		c.Agents = map[string]settings.AgentConfig{"main": {Model: "sim/nobody-knows-it"}}
-		c.Budgets = budgets.Unlimited()
+		c.Budgets = budgets.WithoutAny()
 	}})
 	gw := env.Start()
 	if got := gw.Ask(gatewaytest.Ann, "hello"); !strings.Contains(got, "hello") {

@@ -28,7 +28,7 @@ func (p pigeonConfig) Bot(name string) settings.Account {
 		return nil
 	}
 	return settings.Account{
-		Agent: p.Agent, Access: p.Access, BudgetPerDay: budgets.None, Waiting: policy.Waiting{}.Defaults(), Person: known, Group: known, IDKey: "loft", IDNoun: "bot",
+		Agent: p.Agent, Access: p.Access, BudgetPerDay: budgets.Unlimited, Waiting: policy.Waiting{}.Defaults(), Person: known, Group: known, IDKey: "loft", IDNoun: "bot",
 		Open: func(e settings.Env) (channels.Channel, error) { return p.Loft.Open(name, e.Observer, e.Now), nil },
 	}
 }

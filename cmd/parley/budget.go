@@ -59,7 +59,7 @@ SHARE is what is spent and held of the limit. LIMIT includes RAISED, what it is 
 func printBudgets(w io.Writer, page admin.BudgetPage) error {
 	t := newTable("BUDGET", "OF", ">LIMIT", ">RAISED", ">SPENT", ">HELD", ">SHARE", "PERIOD", "CHANNEL")
 	for _, b := range page.Budgets {
-		limit, spent, held, share := "none", b.Settled.String(), b.Held.String(), ""
+		limit, spent, held, share := "unlimited", b.Settled.String(), b.Held.String(), ""
 		if b.Limit > 0 {
 			limit = b.Limit.String()
 			share = strconv.FormatFloat(100*b.Share, 'f', 1, 64) + " %"

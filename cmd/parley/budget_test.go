@@ -40,8 +40,8 @@ func TestBudgetsOfAGatewayThatRuns(t *testing.T) {
 	golden(t, "budget ls", table(saidOf(t, "budget", "ls", "-c", config)), `
 BUDGET OF LIMIT RAISED SPENT HELD SHARE PERIOD CHANNEL
 global_per_day everybody $50.00 COST $0.00 SHARE DAY
-global_per_month everybody none COST $0.00 MONTH
-channel_per_day tg none COST $0.00 DAY tg
+global_per_month everybody unlimited COST $0.00 MONTH
+channel_per_day tg unlimited COST $0.00 DAY tg
 turn each message $1.00 message
 session each conversation $20.00 conversation
 session SESSION-ID................ $20.00 COST $0.00 SHARE conversation tg

@@ -66,7 +66,7 @@ func TestAlertsFire(t *testing.T) {
 			c.Broker.MaxBytes = 1 << 20
 			c.Worker.Grace = time.Millisecond
 			c.Retry.Base, c.Retry.Cap = time.Millisecond, 10*time.Millisecond
-			c.Budgets.PersonPerDay, c.Budgets.GlobalPerDay = budgets.None, "6"
+			c.Budgets.PersonPerDay, c.Budgets.GlobalPerDay = budgets.Unlimited, "6"
 		}})
 		noError(t, os.Symlink(disk.Dir, filepath.Join(env.Dir, "state")))
 		d := newDoor(t)

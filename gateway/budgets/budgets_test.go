@@ -24,7 +24,7 @@ func TestWithNothingSaidThereAreBudgets(t *testing.T) {
 	if d := cmp.Diff(want, l); d != "" || err != nil || !l.HasAny() {
 		t.Errorf("%v\n%s", err, d)
 	}
-	l, err = budgets.Unlimited().Limits()
+	l, err = budgets.WithoutAny().Limits()
 	if err != nil || l.HasAny() {
 		t.Errorf("all off is %+v, %v", l, err)
 	}
@@ -45,7 +45,7 @@ func TestAmountsAreReadStrictly(t *testing.T) {
 	for _, text := range []string{
 		"", "0", "0.00", "-1", "1e3", "1,50", "1.2345678901234", "None", "off", "1.0.0", ".5", "5.", "NaN", " 1", "99999999999", "1_000",
 	} {
-		if got, err := budgets.Parse(text); err == nil || got != 0 || !strings.Contains(err.Error(), "0.25, or none") {
+		if got, err := budgets.Parse(text); err == nil || got != 0 || !strings.Contains(err.Error(), "0.25, or unlimited") {
 			t.Errorf("%q is %s, %v", text, got, err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestAmountsAreReadStrictly(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"1", "none", "0.000000000001", "1e9", "-1", "$2", "9223372.036854775807"} {
+	for _, s := range []string{"1", "none", "unlimited", "0.000000000001", "1e9", "-1", "$2", "9223372.036854775807"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -73,7 +73,7 @@ func FuzzParse(f *testing.F) {
 		case err != nil && a != 0:
 			t.Errorf("%q: %s beside %v", s, a, err)
 		case err != nil:
-		case a == 0 && s != budgets.None, a < 0:
+		case a == 0 && s != budgets.Unlimited && s != "none", a < 0:
 			t.Errorf("%q is %s", s, a)
 		case a > 0:
 			if again, err := budgets.Parse(a.String()); again != a || err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Config is the budgets of a gateway, each an amount of dollars such as "5" or
-// "0.25", or [None]. The zero value has the defaults. Days and months are those
+// "0.25", or [Unlimited]. The zero value has the defaults. Days and months are those
 // of UTC.
 type Config struct {
 	// Turn is for one message and everything that follows from it, sub-agents
@@ -27,15 +27,17 @@ type Config struct {
 	PersonPerDay string `yaml:"person_per_day"`
 	// GroupPerDay is for everything that is asked for in one group. Default 10.
 	GroupPerDay string `yaml:"group_per_day"`
-	// GlobalPerDay and GlobalPerMonth are for everything. Defaults 50 and none.
+	// GlobalPerDay and GlobalPerMonth are for everything. Defaults 50 and unlimited.
 	GlobalPerDay   string `yaml:"global_per_day"`
 	GlobalPerMonth string `yaml:"global_per_month"`
 	// Pause has approvers asked at the end of a budget, in the place of a refusal.
 	Pause PauseConfig `yaml:"pause"`
 }
 
-// None switches a budget off.
-const None = "none"
+// Unlimited switches a budget off; "none", as it was called at first, does so too.
+const Unlimited = "unlimited"
+
+func isUnlimited(text string) bool { return text == Unlimited || text == "none" }
 
 // Defaults fills in what is not said.
 func (c Config) Defaults() Config {
@@ -44,14 +46,16 @@ func (c Config) Defaults() Config {
 	c.PersonPerDay = cmp.Or(c.PersonPerDay, "5")
 	c.GroupPerDay = cmp.Or(c.GroupPerDay, "10")
 	c.GlobalPerDay = cmp.Or(c.GlobalPerDay, "50")
-	c.GlobalPerMonth = cmp.Or(c.GlobalPerMonth, None)
+	c.GlobalPerMonth = cmp.Or(c.GlobalPerMonth, Unlimited)
 	c.Pause = c.Pause.defaults()
 	return c
 }
 
-// Unlimited returns a Config without any budget.
-func Unlimited() Config {
-	return Config{Turn: None, Session: None, PersonPerDay: None, GroupPerDay: None, GlobalPerDay: None, GlobalPerMonth: None}
+// WithoutAny returns a Config without any budget.
+func WithoutAny() Config {
+	return Config{
+		Turn: Unlimited, Session: Unlimited, PersonPerDay: Unlimited, GroupPerDay: Unlimited, GlobalPerDay: Unlimited, GlobalPerMonth: Unlimited,
+	}
 }
 
 // field is one key of a Config.
@@ -90,12 +94,12 @@ func (c Config) Limits() (l Limits, err error) {
 	return l, ps.Err()
 }
 
-var errAmount = errors.New("a budget is dollars such as 5 or 0.25, or none")
+var errAmount = errors.New("a budget is dollars such as 5 or 0.25, or unlimited")
 
 // Parse reads an amount above 0, exactly and with at most twelve decimals, or
-// None, which is 0.
+// Unlimited, which is 0.
 func Parse(text string) (costs.Amount, error) {
-	if text == None {
+	if isUnlimited(text) {
 		return 0, nil
 	}
 	a, err := costs.ParseAmount(text)

@@ -89,7 +89,7 @@ func (c Config) pause(ps *problems.List) Pause {
 // isOff reports whether the budget of that key is none.
 func (c Config) isOff(key string) bool {
 	i := slices.IndexFunc(c.fields(), func(f field) bool { return f.key == key })
-	return i >= 0 && c.fields()[i].text == None
+	return i >= 0 && isUnlimited(c.fields()[i].text)
 }
 
 // Pause says which budgets an approver may raise, and by how much for how long.

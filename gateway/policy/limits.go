@@ -54,7 +54,7 @@ func (l Limits) Validate() error {
 		{"strangers_per_hour", l.Strangers},
 	} {
 		if f.n < -1 {
-			ps.Add(f.name, "%d is less than -1, which is no limit", f.n)
+			ps.Add(f.name, "%d is negative; what has no limit is unlimited", f.n)
 		}
 	}
 	return ps.Err()

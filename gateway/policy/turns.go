@@ -63,7 +63,7 @@ func (c Turns) Validate() error {
 		ps.Add("turns", "%d is not at least 1", c.Turns)
 	}
 	if c.PersonTurns < -1 || c.PersonTurns == 0 {
-		ps.Add("person_turns", "%d is neither at least 1 nor -1, which is no limit", c.PersonTurns)
+		ps.Add("person_turns", "%d is neither at least 1 nor unlimited", c.PersonTurns)
 	}
 	if c.Attempts < 1 {
 		ps.Add("attempts", "%d is not at least 1", c.Attempts)

@@ -47,7 +47,7 @@ func (c Common) waiting() policy.Waiting {
 func (c Common) withDefaults() Common {
 	c.WhileBusy = c.waiting().Defaults().WhileBusy
 	c.Activity = c.Activity.Defaults()
-	c.BudgetPerDay = cmp.Or(c.BudgetPerDay, budgets.None)
+	c.BudgetPerDay = cmp.Or(c.BudgetPerDay, budgets.Unlimited)
 	return c
 }
 

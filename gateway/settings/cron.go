@@ -67,7 +67,7 @@ func (c CronConfig) filled() CronConfig {
 	c.Jobs = slices.Clone(c.Jobs)
 	for i, j := range c.Jobs {
 		j.MaxIterations = cmp.Or(j.MaxIterations, defaultJobIterations)
-		j.MaxCost = cmp.Or(j.MaxCost, budgets.None)
+		j.MaxCost = cmp.Or(j.MaxCost, budgets.Unlimited)
 		j.Misfire = cmp.Or(j.Misfire, schedule.Skip)
 		if j.Enabled == nil {
 			enabled := true

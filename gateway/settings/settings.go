@@ -181,7 +181,7 @@ func (c Config) Defaults() Config {
 		if a.Middleware == nil {
 			a.Middleware = agent.MiddlewareNames()
 		}
-		a.MaxTurnCost = cmp.Or(a.MaxTurnCost, budgets.None)
+		a.MaxTurnCost = cmp.Or(a.MaxTurnCost, budgets.Unlimited)
 		_, m := c.Providers.modelConfig(a.Model)
 		a.Window = cmp.Or(a.Window, m.Window)
 		a.ModelSettings = a.or(c.Providers.ModelSettingsOf(a.Model)).or(ModelSettings{ToolTimeout: tools.DefaultTimeout, ToolOutput: tools.DefaultOutput})

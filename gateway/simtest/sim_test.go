@@ -50,9 +50,9 @@ func schedules() (n int, from uint64) {
 
 // notable are seeds whose schedules have found something once.
 var notable = []uint64{
-	3875851121522549450, // a buried message that a stop passes over comes once more
-	5808005129676880006, // the first heartbeat of a dead worker comes after that of its successor
-	9645891986241988967, // a worker does not end that cannot take a mailbox, nor give it back
+	3875851121522549450,  // a buried message that a stop passes over comes once more
+	5808005129676880006,  // the first heartbeat of a dead worker comes after that of its successor
+	9645891986241988967,  // a worker does not end that cannot take a mailbox, nor give it back
 	10599712503430840798, // the same for a control request, while a message waits for that mailbox
 }
 

@@ -92,8 +92,12 @@ func showApprovalCommand(p program) *cobra.Command {
 		if d.By != "" {
 			state += " by " + d.By
 		}
-		_, err = fmt.Fprintf(o.out, "request       %s (code %s)\nstate         %s\nasks for      %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n\n%s\n",
-			sanitize(d.ID), sanitize(d.Code), sanitize(state), sanitize(describeAsked(d.Approval)), sanitize(d.Key), formatTime(d.At), sanitize(d.Asker), formatTime(d.Expires), sanitizeLines(d.Text))
+		read := ""
+		if d.Read != "" {
+			read = "after reading " + sanitize(d.Read) + "\n"
+		}
+		_, err = fmt.Fprintf(o.out, "request       %s (code %s)\nstate         %s\nasks for      %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n%s\n%s\n",
+			sanitize(d.ID), sanitize(d.Code), sanitize(state), sanitize(describeAsked(d.Approval)), sanitize(d.Key), formatTime(d.At), sanitize(d.Asker), formatTime(d.Expires), read, sanitizeLines(d.Text))
 		return err //nolint:wrapcheck // the caller says what failed
 	})
 }

@@ -74,6 +74,8 @@ type ApprovalPage struct {
 type ApprovalDetail struct {
 	Approval
 	Text string `json:"text"` // configured secrets are taken out
+	// Read names what the turn had read of others before it asked, such as web pages.
+	Read string `json:"read,omitempty"`
 }
 
 func (desk approvalDesk) approvals(r *http.Request) (any, error) {
@@ -162,7 +164,7 @@ func (desk approvalDesk) approval(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d, err := desk.describeApproval(r.Context(), a)
-	return ApprovalDetail{d, desk.o.Redact(a.Shown)}, err
+	return ApprovalDetail{d, desk.o.Redact(a.Shown), desk.o.Redact(a.Read())}, err
 }
 
 func (desk approvalDesk) approve(r *http.Request) (any, error) { return desk.decide(r, true) }

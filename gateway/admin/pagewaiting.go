@@ -80,6 +80,7 @@ func (a ApprovalDetail) article(f page.Frame) h.Node {
 			fact("Asked by", page.Isolated(a.Asker), h.Text(", "), page.Line(a.Channel)),
 			fact("Conversation", h.Link(h.At("sessions", string(a.Session)), conversation)),
 			fact("Asked", h.Text(page.Ago(f.Now, a.At)+"; expires "+page.Ago(f.Now, a.Expires))),
+			h.If(a.Read != "", fact("After reading", page.Line(a.Read))),
 			fact("Code", h.Code(page.Line(a.Code))),
 		),
 		f.Act(h.At("approvals", a.ID), "decide",

@@ -217,8 +217,8 @@ func (r Request) AskedAfter(sources []string) Request {
 	return r
 }
 
-// origin says what the turn had read before it asked.
-func (r Request) origin() string {
+// Read names what the turn had read of others before it asked, as code; "" for nothing.
+func (r Request) Read() string {
 	if len(r.After) == 0 {
 		return ""
 	}
@@ -230,13 +230,15 @@ func (r Request) origin() string {
 	if r.More > 0 {
 		text += fmt.Sprintf(" and %d more", r.More)
 	}
-	return "It is asked for after reading " + text + ". "
+	return text
 }
 
 // conditions says under which conditions it runs.
 func (r Request) conditions() string {
 	var b strings.Builder
-	b.WriteString(r.origin())
+	if read := r.Read(); read != "" {
+		b.WriteString("It is asked for after reading " + read + ". ")
+	}
 	if r.Where != "" {
 		b.WriteString("It runs in " + r.Where + ". ")
 	}

@@ -39,7 +39,7 @@ PLAINLY       := ./gateway/simtest ./channels/internal/markup ./faultpoint
 SCRATCH       := sh scripts/scratch.sh
 SHOW          := $(GO) run -trimpath ./scripts/showtest
 
-.PHONY: run build packages test test-long test-judges test-races test-faults test-plain test-rough check lint unit programs monitoring tools fmt bench
+.PHONY: run build packages deploy-check test test-long test-judges test-races test-faults test-plain test-rough check lint unit programs monitoring tools fmt bench
 
 run:
 	@$(GO) run ./cmd/parley try
@@ -53,6 +53,12 @@ build:
 NFPM_VERSION  := v2.43.0
 packages:
 	GO='$(GO)' NFPM_VERSION=$(NFPM_VERSION) sh scripts/packages.sh
+
+# The files of deploy/, read by the programs that they are for.
+COMPOSE_VERSION   ?= v2.16.2
+KUSTOMIZE_VERSION ?= v5.7.1
+deploy-check:
+	GO='$(GO)' NFPM_VERSION=$(NFPM_VERSION) COMPOSE_VERSION=$(COMPOSE_VERSION) KUSTOMIZE_VERSION=$(KUSTOMIZE_VERSION) sh scripts/deploycheck.sh
 
 test: tools lint unit
 

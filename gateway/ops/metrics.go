@@ -106,8 +106,8 @@ func (m *Metrics) startAtZero() {
 func (m *Metrics) Admit(s LabelSets) {
 	m.admitting.Lock()
 	defer m.admitting.Unlock()
-	m.calls.admit(s)
-	m.limits.admitDepth(s.Depth)
+	m.admit(s)
+	m.admitDepth(s.Depth)
 }
 
 // CountLost counts accepted messages that are gone.

@@ -82,7 +82,7 @@ func TestQuickstart(t *testing.T) {
 				case "check-config":
 					start(t, env, args...).await(": ok")
 				case "doctor":
-					start(t, env, args...).await("no errors")
+					start(t, env, args...).await("ok       model.listed") // of the simulated app and telephone it has something to say
 				case "run":
 					start(t, env, args...).err.awaitLines(t, 1, "gateway started")
 					write("hello")

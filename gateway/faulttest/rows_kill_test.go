@@ -151,7 +151,9 @@ func TestKilledAtEveryPointNothingIsLostAndNothingTwice(t *testing.T) {
 		// A title is looked for in the first turns only.
 		titles := []string{"worker.title.asking", "worker.title.reserved", "worker.title.answered", "worker.title.settled"}
 		run.Plans.KillAt(len(titles), 1, 3, titles...)
-		run.Plans.KillAt(kills, 1, 12, points...)
+		// Some points come once in ten messages of a process: with more hits before each kill the
+		// load may be over first.
+		run.Plans.KillAt(kills, 1, 8, points...)
 		killed(t, run, len(titles)+kills)
 	})
 }

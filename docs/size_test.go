@@ -10,15 +10,16 @@ import (
 	"testing"
 )
 
-// Above these nobody keeps a thing in mind: what is larger has a part that wants a name.
+// How large a type and a function may be. A larger one does several things: give one of them
+// a type or a function of its own.
 const (
 	mostMethods = 40
 	mostLines   = 100
 )
 
 // TestTypesAndFunctionsAreOfASize counts the methods of each type and the lines of each
-// function. A test may be longer, and a suite that drivers run: it is a list of cases, and
-// nobody has to keep one in mind for the next.
+// function. Tests and the suites that drivers run may be longer: they are lists of cases, each
+// of which can be read without the others.
 func TestTypesAndFunctionsAreOfASize(t *testing.T) {
 	t.Parallel()
 	methods := map[string]int{}

@@ -131,7 +131,7 @@ func (s *scene) plan(f telegram.Fault) {
 	noError(s.t, s.env.Telegram.Plan(f))
 }
 
-// say lets somebody write of whom nothing else is to be known.
+// say lets a person of that id, who is made up, write text to the bot.
 func (s *scene) say(id int, text string) {
 	one := telegram.Person{ID: int64(id), FirstName: "Cleo"}
 	s.env.Say(telegram.PrivateChat(one), one, text)

@@ -360,7 +360,7 @@ func TestForgetGoesOn(t *testing.T) {
 	}
 }
 
-// Of somebody with two ids only the decision knows that they are one's, and it goes at once: what is left
+// Only the access decision says that two ids are one person, and it is deleted at once: what is left
 // is found all the same, by either of them.
 func TestForgetGoesOnWithTheOtherID(t *testing.T) {
 	t.Parallel()

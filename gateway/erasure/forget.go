@@ -252,9 +252,9 @@ func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgo
 	return f, d.dropIDs(ctx, t)
 }
 
-// begunKind is the kind of the record that has all ids of somebody whom it was begun to forget. Their
-// decision, which has the other id, goes at once, and what is left may be known by that id alone. The
-// record goes with the last of it.
+// begunKind is the kind of the record that parley keeps while it forgets a person: it lists all ids of
+// that person. The access decision, which links the ids, is deleted first, and what is left may stand
+// under the other id alone. parley deletes the record with the last of it.
 const begunKind = "forgetting"
 
 // knownBy is the body of such a record.
@@ -266,7 +266,7 @@ func begunRecord(channel, id string) sessions.RecordID {
 	return sessions.RecordID{Kind: begunKind, Key: forgottenRecord(Person{channel, id}).Key}
 }
 
-// addKeptIDs adds the ids by which somebody was known when it was begun to forget them.
+// addKeptIDs adds to t the ids that the person had when an operator first asked to forget them.
 func (d *Desk) addKeptIDs(ctx context.Context, t *Traces) error {
 	for _, id := range slices.Clone(t.ids) {
 		kept, revision, err := records.Read[knownBy](ctx, d.Store, begunRecord(t.Channel, id), d.Now())

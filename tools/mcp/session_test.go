@@ -224,6 +224,7 @@ func TestCallOfAServerThatIsNotThere(t *testing.T) {
 		}), program(t, mcp.ToolConfig{Name: "echo"}))
 		r.await("its program ended")
 		r.SetConsents("test", map[string]mcp.Definition{"echo": {Name: "echo", Schema: []byte(`{"type":"object"}`), Digest: "d"}})
+		synctest.Wait() // a start that has just begun ends like the one before
 		_, err := r.call(t.Context(), "test__echo", "x")
 		if err == nil || !strings.Contains(err.Error(), "the MCP server test is not there at present, so nothing was done") || tools.KindOf(err) != tools.Transient || !errors.Is(err, tools.ErrUnpaid) {
 			t.Errorf("%v", err)

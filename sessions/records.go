@@ -45,7 +45,8 @@ type Records interface {
 	Record(ctx context.Context, id RecordID, now time.Time) (Record, error)
 	// WriteRecord makes or replaces one at r.At and returns its revision, or ErrChanged
 	// when it is at another one than r.Revision. A write that is repeated as it was,
-	// with the same r.At, changes nothing and answers the same.
+	// with the same r.At, changes nothing and answers the same: of writers of whom only one
+	// may be answered, each has something of its own in the body.
 	WriteRecord(ctx context.Context, r Record) (revision int64, err error)
 	// DropRecord takes one away, or ErrChanged; one that is not there is dropped
 	// already.

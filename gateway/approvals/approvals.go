@@ -158,6 +158,7 @@ type Request struct {
 	By        Person    `json:"by,omitzero"` // who decided
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	DecidedIn string    `json:"decided_in,omitempty"` // the turn that the decision opened; the request that withdrew it
+	UsedBy    string    `json:"used_by,omitempty"`    // the process and the epoch in which the call was begun
 
 	revision int64
 }
@@ -394,8 +395,9 @@ func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool)
 	return tools.Verdict{}, true
 }
 
-// Use returns r with its permission gone.
-func (r Request) Use() Request {
-	r.State = Used
+// Use returns r with its permission gone to whoever holds the mailbox under f. Two of them write
+// two different records, even at the same instant, so that only one is written.
+func (r Request) Use(f sessions.Fence) Request {
+	r.State, r.UsedBy = Used, fmt.Sprintf("%s/%d", f.Nonce, f.Epoch)
 	return r
 }

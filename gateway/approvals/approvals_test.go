@@ -246,7 +246,7 @@ func TestJudge(t *testing.T) {
 		"by a clock set back":  {yes, -time.Hour, false, true, "its permission has expired"},
 		"by a slower clock":    {yes, -30 * time.Second, true, false, ""},
 		"refused":              {asked.Decide(ann, false, "t", noon), 0, false, true, "Ann has refused it"},
-		"used":                 {yes.Use(), 0, false, false, "its permission was used"},
+		"used":                 {yes.Use(sessions.Fence{}), 0, false, false, "its permission was used"},
 		"withdrawn":            {yes.Withdraw(ann, "s", noon), 0, false, true, "Ann has withdrawn it"},
 		"undecided":            {asked, 0, false, false, "nobody has permitted it"},
 		"of a newer version":   {func() approvals.Request { r := yes; r.State = "odd"; return r }(), 0, false, false, `the state "odd" of its permission is not known`},
@@ -319,16 +319,32 @@ func TestAThousandClicksAtOnceAreOnePermission(t *testing.T) {
 			return r.Decide(approvals.Person{ID: fmt.Sprint(i)}, true, fmt.Sprint("turn ", i), noon)
 		}, &decided)
 	})
-	atOnce(func(int) {
+	atOnce(func(i int) {
 		write(func(r approvals.Request) approvals.Request {
 			if r.State != approvals.Approved {
 				return asked
 			}
-			return r.Use()
+			return r.Use(sessions.Fence{Nonce: "process", Epoch: int64(i)})
 		}, &used)
 	})
 	if decided.Load() != 1 || used.Load() != 1 {
 		t.Errorf("decided %d times, used %d times", decided.Load(), used.Load())
+	}
+}
+
+// Security 4.3: two processes that take a permission in the same microsecond write two different
+// records, so the second is told that it was changed.
+func TestUseAtOneInstant(t *testing.T) {
+	t.Parallel()
+	store := memtest.New(memtest.Every)
+	r, err := approvals.New(noon, time.Hour).Decide(approvals.Person{ID: "ann"}, true, "turn", noon).Write(t.Context(), store, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for by, want := range []error{nil, sessions.ErrChanged} {
+		if _, err := r.Use(sessions.Fence{Nonce: "process", Epoch: int64(by)}).Write(t.Context(), store, noon); !errors.Is(err, want) {
+			t.Errorf("by number %d: %v, want %v", by, err, want)
+		}
 	}
 }
 

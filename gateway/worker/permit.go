@@ -94,7 +94,7 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 		return tools.Verdict{Decision: tools.Deny, Halt: true, Reason: why, Ask: j.decided.NotRun(why)}, nil
 	}
 	faultpoint.Hit("worker.permission.before")
-	used, err := j.decided.Use().Write(ctx, a.w.Store, now)
+	used, err := j.decided.Use(j.Fence).Write(ctx, a.w.Store, now)
 	if errors.Is(err, sessions.ErrChanged) {
 		return tools.Verdict{Decision: tools.Deny, Reason: "its permission was used or withdrawn meanwhile"}, nil
 	}

@@ -102,7 +102,7 @@ test-faults: tools programs
 	PARLEY_PROGRAMS=$(PROGRAMS) $(PLAIN) $(SHOW) -log $(LOGS)/faults.log $(TEST) -timeout 160m ./gateway/faulttest
 
 test-plain: programs
-	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -timeout 80m -tags faultpoints $(PLAINLY)
+	$(PLAIN) $(SHOW) -log $(LOGS)/plain.log $(TEST) -timeout 160m -tags faultpoints $(PLAINLY)
 
 # The tests on a machine that is busy, and on one that stands still again and again.
 ROUNDS        ?= 3

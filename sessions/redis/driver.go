@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"parley/costs"
@@ -48,10 +50,16 @@ func (db driver) Update(ctx context.Context, f sessions.Fence, fn func(*rules.Tx
 var errChanged = errors.New("a row was changed meanwhile")
 
 func (db *database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(*rules.Tx) error) error {
-	first := true
+	var before *reading
 	return retryChanged(ctx, func() error {
 		r := db.reading(ctx)
-		r.known, first = first, false
+		r.known = before == nil
+		if before != nil && len(before.seen) > 0 { // most of it is needed again, and one trip is enough
+			if err := r.fetch(slices.Collect(maps.Keys(before.seen))); err != nil {
+				return err
+			}
+		}
+		before = r
 		err := db.perform(r, f, l, fn)
 		if errors.Is(err, errChanged) {
 			db.known.forgetRead(r)

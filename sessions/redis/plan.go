@@ -14,7 +14,7 @@ import (
 type plan struct {
 	db      *database
 	r       *reading
-	steps   []any
+	steps   []string
 	mailbox *factOf // the mailbox whose fence it depends on; nil: none
 	again   bool    // it is a fact that is applied again
 
@@ -49,10 +49,7 @@ type learnedRow struct {
 
 // step adds one step.
 func (p *plan) step(name string, args ...string) {
-	p.steps = append(p.steps, name, len(args))
-	for _, a := range args {
-		p.steps = append(p.steps, a)
-	}
+	p.steps = append(append(p.steps, name, strconv.Itoa(len(args))), args...)
 }
 
 // do adds a command.
@@ -63,17 +60,18 @@ func (p *plan) numbered(position int, command ...string) {
 	p.step("n", append([]string{strconv.Itoa(position)}, command...)...)
 }
 
-// hset adds a command that writes the fields that are other than they were, and a
-// version.
-func (p *plan) hset(key string, was, is row, version string) {
-	command := make([]string, 0, 4+2*len(is))
-	command = append(command, "HSET", key, "v", version)
+// hset adds a command that writes the fields that are other than they were, a version,
+// and more names and values.
+func (p *plan) hset(key string, was, is row, version string, more ...string) {
+	begin := len(p.steps)
+	p.do("HSET", key, "v", version)
 	for name, value := range is {
 		if before, there := was[name]; !there || before != value {
-			command = append(command, name, value)
+			p.steps = append(p.steps, name, value)
 		}
 	}
-	p.do(command...)
+	p.steps = append(p.steps, more...)
+	p.steps[begin+1] = strconv.Itoa(len(p.steps) - begin - 2)
 }
 
 // request returns the call of the commit script. fact is the number of the fact that it
@@ -86,7 +84,12 @@ func (p *plan) request(fact uint64) []any {
 	if fact > 0 {
 		number = strconv.FormatUint(fact, 10)
 	}
-	return append([]any{era, p.r.gen, number, mode}, p.steps...)
+	args := make([]any, 0, 4+len(p.steps))
+	args = append(args, era, p.r.gen, number, mode)
+	for i := range p.steps {
+		args = append(args, &p.steps[i]) // a string in an interface is one more allocation
+	}
+	return args
 }
 
 // commit carries the plan out, as what is no fact.
@@ -98,10 +101,13 @@ func (p *plan) commit(c *goredis.Client) error {
 	return p.db.conclude(p.r, p, a)
 }
 
+// stepsMostly is how many words most plans have.
+const stepsMostly = 128
+
 // plan returns the commit of changes by an operation that read r, under the fence f; the
 // zero fence: under none.
 func (db *database) plan(r *reading, f sessions.Fence, c *changes) (*plan, error) {
-	p := &plan{db: db, r: r}
+	p := &plan{db: db, r: r, steps: make([]string, 0, stepsMostly)}
 	p.expectRead(f, c)
 	return p, p.write(c)
 }

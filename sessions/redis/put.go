@@ -64,8 +64,7 @@ func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *lear
 	before, there := was.row.(rules.Mailbox)
 	gen := cmp.Or(p.r.gen, "0")
 	l.stored.fields["gen"] = gen
-	f := mergeRows(nil, c.Fields)
-	f["gen"] = gen
+	more := []string{"gen", gen} // which the row as it was read may not have
 	if !there {
 		a := m.Mailbox.Key.Address()
 		p.do("ZADD", p.db.key("boxes"), "0", m.Token)
@@ -74,15 +73,13 @@ func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *lear
 	if m.Epoch > before.Epoch {
 		// What no fact under an older fence was applied of by now never will be.
 		if p.again {
-			f["base"] = cmp.Or(was.fields["base"], "0")
+			more = append(more, "base", cmp.Or(was.fields["base"], "0"))
 		} else {
 			p.step("g", m.Token)
 			l.base = true
 		}
 	}
-	stood := mergeRows(was.fields, nil)
-	delete(stood, "gen") // which the row as it was read may not have
-	p.hset(key, stood, f, c.next())
+	p.hset(key, was.fields, c.Fields, c.next(), more...)
 	if m.LastSeen > before.LastSeen {
 		p.step("s", "highest", strconv.FormatUint(m.LastSeen, 10))
 	}

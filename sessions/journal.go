@@ -26,7 +26,8 @@ type Journal struct {
 	Now    func() time.Time // when reservations are made
 
 	history []transcript.Message
-	known   bool // history is what the store holds
+	known   bool                 // history is what the store holds
+	earlier []transcript.Message // how it began when it was read last; nil: nobody knows
 
 	// open opens the turn, which is not open yet; nil: it is. opening is the message that
 	// comes behind the history then.
@@ -48,6 +49,11 @@ type JournalStore interface {
 // SetHistory tells what the store holds of the session, which belongs to the journal
 // from now on.
 func (j *Journal) SetHistory(ms []transcript.Message) { j.history, j.known = ms, true }
+
+// SetEarlier tells what the store held of the session when it was read last, which belongs to
+// the journal from now on: Messages reads what was added since, when that is how the history
+// still begins.
+func (j *Journal) SetEarlier(ms []transcript.Message) { j.earlier = ms }
 
 // SetOpening tells that the turn is not open yet: open opens it with the message m, and with
 // a call reserved in the same commit when it is given one. The journal calls it with its first
@@ -79,7 +85,7 @@ func (j *Journal) History() ([]transcript.Message, bool) { return j.history, j.k
 // Messages returns the history so far, oldest first. It is not to be changed.
 func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
 	if !j.known {
-		ms, err := j.Store.Messages(ctx, j.Session)
+		ms, err := j.readHistory(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -89,6 +95,34 @@ func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
 		j.SetHistory(ms)
 	}
 	return slices.Clip(j.history), nil
+}
+
+// messagesAtOnce is how many messages are read at a time of those that were added.
+const messagesAtOnce = 256
+
+// readHistory reads what the store holds: behind what was there earlier, or all of it. Messages
+// are only ever added, and none has the id of another: a history with the last message of the
+// earlier one in its place begins as that did.
+func (j *Journal) readHistory(ctx context.Context) ([]transcript.Message, error) {
+	all := j.earlier
+	j.earlier = nil
+	for n := len(all) - 1; n >= 0; {
+		ms, err := j.Store.MessagesAfter(ctx, j.Session, n, messagesAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		if n < len(all) {
+			if len(ms) == 0 || ms[0].ID != all[n].ID {
+				break
+			}
+			all = all[:n]
+		}
+		all, n = append(all, ms...), n+len(ms)
+		if len(ms) < messagesAtOnce {
+			return all, nil
+		}
+	}
+	return j.Store.Messages(ctx, j.Session)
 }
 
 // noteCommit takes ms into the history when err is nil. After an error nobody

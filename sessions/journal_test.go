@@ -3,6 +3,8 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +60,74 @@ func TestJournalOfATurnThatCannotBeOpenedWritesNothing(t *testing.T) {
 				t.Errorf("opened %d times, not at each try", tries)
 			}
 		})
+	}
+}
+
+// said is a store of one session's history, which counts what was read of it.
+type said struct {
+	sessions.JournalStore
+	history []transcript.Message
+	whole   int // how often all of it was read
+	some    int // messages that were read otherwise
+}
+
+func (s *said) Messages(context.Context, sessionkeys.SessionID) ([]transcript.Message, error) {
+	s.whole++
+	return slices.Clone(s.history), nil
+}
+
+func (s *said) MessagesAfter(_ context.Context, _ sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
+	ms := s.history[min(after, len(s.history)):]
+	ms = ms[:min(limit, len(ms))]
+	s.some += len(ms)
+	return slices.Clone(ms), nil
+}
+
+func messages(n int) (ms []transcript.Message) {
+	for i := range n {
+		ms = append(ms, transcript.Message{ID: fmt.Sprint("m", i+1), Role: transcript.User})
+	}
+	return ms
+}
+
+// A worker that has read a history before reads what was added to it, unless it begins otherwise
+// now.
+func TestJournalReadsWhatWasAdded(t *testing.T) {
+	t.Parallel()
+	other := messages(40)
+	other[29].ID = "x"
+	for name, c := range map[string]struct {
+		history, earlier []transcript.Message
+		whole, some      int
+	}{
+		"nothing known":        {messages(40), nil, 1, 0},
+		"nothing added":        {messages(40), messages(40), 0, 1},
+		"two added":            {messages(42), messages(40), 0, 3},
+		"a page exactly":       {messages(295), messages(40), 0, 256},
+		"several pages":        {messages(1000), messages(40), 0, 961},
+		"another in its place": {other, messages(30), 1, 11},
+		"shorter than it was":  {messages(20), messages(30), 1, 0},
+	} {
+		for _, opens := range []bool{false, true} {
+			s := &said{history: c.history}
+			j := &sessions.Journal{Store: s, Now: time.Now}
+			j.SetEarlier(slices.Clone(c.earlier))
+			want := slices.Clone(c.history)
+			if opens {
+				m := transcript.Message{ID: "opening", Role: transcript.User}
+				j.SetOpening(m, func(context.Context, *sessions.OpeningCall) error { return nil })
+				want = append(want, m)
+			}
+			for range 2 { // the second time it is known
+				got, err := j.Messages(t.Context())
+				if err != nil || !slices.EqualFunc(got, want, func(a, b transcript.Message) bool { return a.ID == b.ID }) {
+					t.Errorf("%s, opening %t: %d messages of %d, %v", name, opens, len(got), len(want), err)
+				}
+			}
+			if s.whole != c.whole || s.some != c.some {
+				t.Errorf("%s: all read %d times and %d messages beside, want %d and %d", name, s.whole, s.some, c.whole, c.some)
+			}
+		}
 	}
 }
 

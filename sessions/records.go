@@ -69,9 +69,6 @@ type Recordings interface {
 	// RequestTemplate is what the Body of the first Asked of that name gave, byte for byte,
 	// or ErrNotFound.
 	RequestTemplate(ctx context.Context, name string) ([]byte, error)
-	// MessagesAfter is up to limit messages of a session's history from number
-	// after+1 on; the first is number 1. None are left: an empty slice.
-	MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error)
 	// Deliveries calls yield for each answer that was queued for the session, in
 	// the order in which they were queued, finished or not, until it returns
 	// false. yield may use the store. It may be slow.

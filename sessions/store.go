@@ -272,6 +272,9 @@ type Turns interface {
 
 	// Messages returns a session's history, oldest first.
 	Messages(ctx context.Context, id sessionkeys.SessionID) ([]transcript.Message, error)
+	// MessagesAfter is up to limit messages of a session's history from number
+	// after+1 on; the first is number 1. None are left: an empty slice.
+	MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error)
 	// Append adds messages to the turn's session. A message whose ID is there
 	// already is not added again.
 	Append(ctx context.Context, f Fence, turn string, ms ...transcript.Message) error

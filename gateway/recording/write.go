@@ -21,6 +21,7 @@ import (
 	"parley/gateway/redaction"
 	"parley/sessionkeys"
 	"parley/sessions"
+	"parley/transcript"
 )
 
 // Store is what a recording is made from.
@@ -30,6 +31,7 @@ type Store interface {
 	Session(ctx context.Context, id sessionkeys.SessionID) (sessions.Session, error)
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
+	MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
 	Ledger(ctx context.Context, id sessionkeys.SessionID, yield func(sessionkeys.SessionID, costs.Entry) bool) error

@@ -13,9 +13,9 @@ import (
 const historiesMost = 32 << 20
 
 // historyCache remembers the history of sessions that this worker has just worked
-// on, so that the next turn need not read it from the store. An entry holds
-// only while no other worker owned the mailbox: each acquisition raises the epoch
-// by one, so it is good under the epoch it was kept under and under the next.
+// on, so that the next turn need not read it from the store. While no other worker owned
+// the mailbox it is all of it: each acquisition raises the epoch by one, so it is good under
+// the epoch it was kept under and under the next. Later it is what the history begins with.
 type historyCache struct {
 	mu        sync.Mutex
 	bytes     int
@@ -53,8 +53,9 @@ func (h *historyCache) put(id sessionkeys.SessionID, epoch int64, ms []transcrip
 	}
 }
 
-// take gives back what is remembered for an owner under epoch, once.
-func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) ([]transcript.Message, bool) {
+// take gives back what is remembered of a session, once, and whether that is all of it for an
+// owner under epoch.
+func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) (ms []transcript.Message, isAll bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.bySession[id]
@@ -64,6 +65,17 @@ func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) ([]transcript
 	h.drop(e)
 	k := e.Value.(*cachedHistory)
 	return k.messages, epoch == k.epoch || epoch == k.epoch+1
+}
+
+// recall gives the journal what this worker remembers of the session, of which the turn's first
+// message is the next one.
+func (j *journal) recall(first transcript.Message) {
+	before, isAll := j.a.w.histories.take(j.t.Session, j.Fence.Epoch)
+	if isAll && j.t.Attempts <= 1 {
+		j.SetHistory(append(before, first))
+		return
+	}
+	j.SetEarlier(before)
 }
 
 // drop forgets e; the caller holds mu.

@@ -51,9 +51,7 @@ func (a *actor) runOpening(q question, o sessions.OpenTurn) (bool, error) {
 		j.handoff = a.w.Handoff(t.Channel)
 	}
 	j.SetOpening(o.Message, op.commit)
-	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
-		j.SetHistory(append(before, o.Message))
-	}
+	j.recall(o.Message)
 	a.m.LastRead = max(a.m.LastRead, o.Through, t.Seq)
 	released, err := a.runTurn(t, j, false)
 	if op.opened || err == nil {

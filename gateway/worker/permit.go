@@ -314,9 +314,7 @@ func (a *actor) openDecided(e broker.Envelope, msg channels.Message, r approvals
 		return false, err
 	}
 	j.decided, j.asker = &r, new(senderOf(r.Asker))
-	if before, ok := a.w.histories.take(t.Session, j.Fence.Epoch); ok && t.Attempts <= 1 {
-		j.SetHistory(append(before, asked))
-	}
+	j.recall(asked)
 	return a.runTurn(t, j, false)
 }
 

@@ -1,7 +1,7 @@
 // Package memtest is the store of conversations in maps under one lock: a driver of
 // [rules] that is fast enough for simulations of thousands of schedules. Nothing
-// survives it. What operators ask and export (Survey, Queries, most of
-// Recordings) it does not answer.
+// survives it. What operators ask and export (Survey, Queries, Recordings) it does not
+// answer.
 //
 // One rule may be left out, see [Rule], to show that a test would notice.
 package memtest
@@ -20,8 +20,7 @@ import (
 	"parley/transcript"
 )
 
-// Store implements [sessions.Store], but for Survey, Queries and of Recordings all but
-// MessagesAfter, which panic.
+// Store implements [sessions.Store], but for Survey, Queries and Recordings, which panic.
 type Store struct {
 	sessions.Survey
 	sessions.Queries
@@ -102,7 +101,7 @@ func (s *Store) Messages(_ context.Context, id sessionkeys.SessionID) ([]transcr
 	return slices.Clone(s.db.history[id]), nil
 }
 
-// MessagesAfter implements [sessions.Recordings].
+// MessagesAfter implements [sessions.Turns].
 func (s *Store) MessagesAfter(_ context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
 	s.db.mu.Lock()
 	defer s.db.mu.Unlock()

@@ -160,14 +160,17 @@ func (ar archive) Messages(ctx context.Context, id sessionkeys.SessionID) ([]tra
 	return ms, rules.While(err, "read the messages of session %s", id)
 }
 
-// MessagesAfter implements [sessions.Recordings].
+// MessagesAfter implements [sessions.Turns].
 func (ar archive) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	ms, _, err := ar.history(ctx, id, after, after+limit-1)
+	ms, count, err := ar.history(ctx, id, after, after+limit-1)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil, nil
+	}
+	if want := min(limit, max(0, count-after)); err == nil && len(ms) != want {
+		err = damaged("%d of the %d messages behind number %d are there", len(ms), want, after)
 	}
 	return ms, rules.While(err, "read the messages of session %s", id)
 }

@@ -166,6 +166,10 @@ func (i interceptedTurns) Messages(ctx context.Context, id sessionkeys.SessionID
 	return one(ctx, i.around, Call{Op: "Messages", Args: []any{id}}, func() ([]transcript.Message, error) { return i.Store.Messages(ctx, id) })
 }
 
+func (i interceptedTurns) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) ([]transcript.Message, error) {
+	return one(ctx, i.around, Call{Op: "MessagesAfter", Args: []any{id, after, limit}}, func() ([]transcript.Message, error) { return i.Store.MessagesAfter(ctx, id, after, limit) })
+}
+
 func (i interceptedTurns) Append(ctx context.Context, f sessions.Fence, turn string, ms ...transcript.Message) error {
 	return i.around(ctx, Call{Op: "Append", Token: f.Token, Fence: &f, Args: []any{f, turn, ms}}, func() error { return i.Store.Append(ctx, f, turn, ms...) })
 }

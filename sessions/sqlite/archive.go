@@ -194,7 +194,7 @@ func (ar archive) RequestTemplate(ctx context.Context, name string) (body []byte
 	return body, rules.While(err, "read the frame %s", name)
 }
 
-// MessagesAfter implements [sessions.Recordings].
+// MessagesAfter implements [sessions.Turns].
 func (ar archive) MessagesAfter(ctx context.Context, id sessionkeys.SessionID, after, limit int) (ms []transcript.Message, err error) {
 	err = ar.queryRows(ctx, `SELECT 0, seq, id, role, parts, model, native, created_at, sum FROM messages
 		WHERE session = ? AND seq > ? ORDER BY seq`, args(id, after), func(r scanner) error {

@@ -195,8 +195,8 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("compare the store with the message log: %w", err)
 	}
-	vital := newHealthChecks(g.setup, kept, g.workspaces.dir)
-	checks := append(vital.readinessChecks(), deadLetterCheck(b))
+	health := newHealthChecks(g.setup, kept, g.workspaces.dir)
+	checks := append(health.readinessChecks(), deadLetterCheck(b))
 	g.ops, err = ops.New(ctx, g.cfg.Ops, g.metrics, log, checks...)
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (g *Gateway) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.page.Close()) }()
-	return g.runRoles(ctx, in, w, out, kept, vital)
+	return g.runRoles(ctx, in, w, out, kept, health)
 }
 
 // logEnd writes the last line of the log: that all is closed of what was started, and what failed.

@@ -22,7 +22,7 @@ import (
 // runRoles runs the parts of this process's roles. They end one after another: first
 // what takes messages, then what answers them, then what sends the answers, then
 // what watches.
-func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, kept *storage, vital *healthChecks) error {
+func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Worker, out *delivery.Delivery, kept *storage, health *healthChecks) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
@@ -47,7 +47,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	part(watching, &watchers, "page", g.page.Run)
 	part(watching, &watchers, "webhooks", g.hooks.Run) // to the end, to refuse in words
 	part(watching, &watchers, "message log", kept.log.Watch)
-	part(watching, &watchers, "vitals", vital.run)
+	part(watching, &watchers, "health checks", health.run)
 	part(watching, &watchers, "prices", func(ctx context.Context) error {
 		tick := time.NewTicker(prices.Interval)
 		defer tick.Stop()
@@ -77,7 +77,7 @@ func (g *Gateway) runRoles(ctx context.Context, in *intake.Intake, w *worker.Wor
 	}
 	part(watching, &watchers, "cost metrics", func(ctx context.Context) error { return g.exportCost(ctx, kept.log) })
 	if g.cfg.HasRole(settings.RoleGateway) {
-		f := newChannelRunners(g.accounts, kept.log, kept.store, out, vital.guard(g.traces.events(in.Accept)))
+		f := newChannelRunners(g.accounts, kept.log, kept.store, out, health.guard(g.traces.events(in.Accept)))
 		part(sending, &senders, "delivery", out.Listen)
 		part(sending, &senders, "delivery", func(ctx context.Context) error { return f.run(failed, ctx) })
 		part(failed, &takers, "channels", f.awaitAllBroken)

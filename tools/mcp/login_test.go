@@ -31,7 +31,7 @@ func gated(t *testing.T) (*mcptest.Authority, mcp.Server) {
 func portOf(s *httptest.Server) int { return s.Listener.Addr().(*net.TCPAddr).Port }
 
 // logIn logs in at the only server as an operator with a browser.
-func (r *rig) logIn(a *mcptest.Authority) {
+func (r *fixture) logIn(a *mcptest.Authority) {
 	r.t.Helper()
 	started, err := r.BeginLogin(r.t.Context(), "test", "http://127.0.0.1:3000/callback")
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *rig) logIn(a *mcptest.Authority) {
 }
 
 // awaitState returns when the only server is in a state.
-func (r *rig) awaitState(want mcp.State) mcp.Status {
+func (r *fixture) awaitState(want mcp.State) mcp.Status {
 	r.t.Helper()
 	for end := time.After(hang); ; {
 		if st := r.Status()[0]; st.State == want {

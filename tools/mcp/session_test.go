@@ -64,7 +64,7 @@ func (w *world) runner(made func(mcptest.World) *sdk.Server) mcptest.InProcess {
 }
 
 // openInProcess opens a host of one server, and consents to those tools.
-func openInProcess(t *testing.T, w *world, all ...mcp.ToolConfig) *rig {
+func openInProcess(t *testing.T, w *world, all ...mcp.ToolConfig) *fixture {
 	t.Helper()
 	r := open(t, w.runner(mcptest.New), program(t, all...))
 	var names []string

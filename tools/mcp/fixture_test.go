@@ -19,8 +19,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// rig is a host that runs, and what it logs.
-type rig struct {
+// fixture is a host that runs, and what it logs.
+type fixture struct {
 	*mcp.Host
 	t       *testing.T
 	folder  string
@@ -59,15 +59,15 @@ func (nobody) TakeUp(context.Context, tools.Call, string, string) (mcp.Reply, er
 func (nobody) Settle(context.Context, tools.Call, string, string, bool) error { return nil }
 
 // open runs a host whose servers can ask nobody.
-func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *rig {
+func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *fixture {
 	t.Helper()
 	return openFor(t, nobody{}, runner, servers...)
 }
 
 // openFor runs a host.
-func openFor(t *testing.T, people mcp.People, runner programs.Runner, servers ...mcp.Server) *rig {
+func openFor(t *testing.T, people mcp.People, runner programs.Runner, servers ...mcp.Server) *fixture {
 	t.Helper()
-	r := &rig{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
+	r := &fixture{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
 	h, err := mcp.NewHost(mcp.Options{
 		Servers: servers, Runner: runner, People: people, Version: "test", Logins: filepath.Join(r.folder, "logins"),
 		Folder: func(server string) string { return filepath.Join(r.folder, server) },
@@ -103,7 +103,7 @@ func openFor(t *testing.T, people mcp.People, runner programs.Runner, servers ..
 const hang = time.Minute
 
 // awaitTool returns when a tool of the only server is in a state.
-func (r *rig) awaitTool(tool string, want mcp.ToolState) mcp.ToolStatus {
+func (r *fixture) awaitTool(tool string, want mcp.ToolState) mcp.ToolStatus {
 	r.t.Helper()
 	for end := time.After(hang); ; {
 		for _, s := range r.tool() {
@@ -119,10 +119,10 @@ func (r *rig) awaitTool(tool string, want mcp.ToolState) mcp.ToolStatus {
 	}
 }
 
-func (r *rig) tool() []mcp.ToolStatus { return r.Status()[0].Tools }
+func (r *fixture) tool() []mcp.ToolStatus { return r.Status()[0].Tools }
 
 // consent consents to tools of the only server as they are.
-func (r *rig) consent(names ...string) {
+func (r *fixture) consent(names ...string) {
 	r.t.Helper()
 	all := map[string]mcp.Definition{}
 	for _, name := range names {
@@ -143,7 +143,7 @@ func (r *rig) consent(names ...string) {
 }
 
 // offered returns a tool that is offered.
-func (r *rig) offered(name string) tools.Tool {
+func (r *fixture) offered(name string) tools.Tool {
 	r.t.Helper()
 	set, err := tools.NewSet(r.Tools()...)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *rig) offered(name string) tools.Tool {
 }
 
 // call calls a tool that is offered.
-func (r *rig) call(ctx context.Context, name, text string) (string, error) {
+func (r *fixture) call(ctx context.Context, name, text string) (string, error) {
 	r.t.Helper()
 	args, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *rig) call(ctx context.Context, name, text string) (string, error) {
 }
 
 // notes returns what the program of a server noted.
-func (r *rig) notes(server string) string {
+func (r *fixture) notes(server string) string {
 	b, err := os.ReadFile(filepath.Join(r.folder, server, "notes"))
 	if err != nil && !os.IsNotExist(err) {
 		r.t.Fatal(err)
@@ -216,7 +216,7 @@ func newWalls(t *testing.T) walls {
 }
 
 // await returns when the only server, which does not get up, has a problem.
-func (r *rig) await(problem string) {
+func (r *fixture) await(problem string) {
 	r.t.Helper()
 	for end := time.After(hang); !strings.Contains(r.Status()[0].Problem, problem); {
 		if r.Status()[0].State == mcp.Up {

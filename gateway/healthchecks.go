@@ -49,7 +49,7 @@ type healthCheck struct {
 // newHealthChecks makes the checks of this gateway. A disk that is full fails before a person's
 // message has to find out.
 func newHealthChecks(s *setup, kept *storage, workspaces string) *healthChecks {
-	v := &healthChecks{log: s.o.Logger, checks: []*healthCheck{
+	h := &healthChecks{log: s.o.Logger, checks: []*healthCheck{
 		{name: "message log", metric: "nats", known: func() error {
 			if ok, why := kept.log.Healthy(); !ok {
 				return errors.New(why) //nolint:err113 // the watchdog's own words
@@ -66,10 +66,10 @@ func newHealthChecks(s *setup, kept *storage, workspaces string) *healthChecks {
 			continue
 		}
 		if d := n.Disk(s.cfg); d != nil {
-			v.checks = append(v.checks, &healthCheck{name: d.Name, metric: d.Metric, probe: func(context.Context) error { return checkDisk(d.Dir) }})
+			h.checks = append(h.checks, &healthCheck{name: d.Name, metric: d.Metric, probe: func(context.Context) error { return checkDisk(d.Dir) }})
 		}
 	}
-	return v
+	return h
 }
 
 // checkDisk reports a disk without room below a folder, in which nothing may have been
@@ -84,15 +84,15 @@ func checkDisk(dir string) error {
 
 // run looks at each until ctx ends, side by side, so that none that hangs hides
 // another.
-func (v *healthChecks) run(ctx context.Context) error {
+func (h *healthChecks) run(ctx context.Context) error {
 	var looking sync.WaitGroup
-	for _, c := range v.checks {
+	for _, c := range h.checks {
 		looking.Go(func() {
 			tick := time.NewTicker(vitalEvery)
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				c.check(ctx)
-				v.logChange(c)
+				h.logChange(c)
 				select {
 				case <-tick.C:
 				case <-ctx.Done():
@@ -105,7 +105,7 @@ func (v *healthChecks) run(ctx context.Context) error {
 }
 
 // logChange logs what changed.
-func (v *healthChecks) logChange(c *healthCheck) {
+func (h *healthChecks) logChange(c *healthCheck) {
 	err := c.state()
 	c.mu.Lock()
 	was := c.reported
@@ -113,9 +113,9 @@ func (v *healthChecks) logChange(c *healthCheck) {
 	c.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		v.log.Error("health check failed, nothing is accepted until it recovers", "check", c.name, "error", err)
+		h.log.Error("health check failed, nothing is accepted until it recovers", "check", c.name, "error", err)
 	case err == nil && was:
-		v.log.Info("health check recovered", "check", c.name)
+		h.log.Info("health check recovered", "check", c.name)
 	}
 }
 
@@ -152,9 +152,9 @@ func (c *healthCheck) state() error {
 }
 
 // readinessChecks returns what readiness shows.
-func (v *healthChecks) readinessChecks() []ops.Check {
-	checks := make([]ops.Check, 0, len(v.checks))
-	for _, c := range v.checks {
+func (h *healthChecks) readinessChecks() []ops.Check {
+	checks := make([]ops.Check, 0, len(h.checks))
+	for _, c := range h.checks {
 		checks = append(checks, ops.Check{Name: c.name, Metric: c.metric, Test: func(context.Context) error { return c.state() }})
 	}
 	return checks
@@ -175,9 +175,9 @@ func deadLetterCheck(b *broker.Broker) ops.Check {
 }
 
 // guard wraps accept and refuses everything while a check fails.
-func (v *healthChecks) guard(accept channels.Accept) channels.Accept {
+func (h *healthChecks) guard(accept channels.Accept) channels.Accept {
 	return func(ctx context.Context, m channels.Message) error {
-		for _, c := range v.checks {
+		for _, c := range h.checks {
 			if err := c.state(); err != nil {
 				return fmt.Errorf("%w: %s: %w", errNotReady, c.name, err)
 			}

@@ -111,14 +111,15 @@ func (j *Journal) readHistory(ctx context.Context) ([]transcript.Message, error)
 		if err != nil {
 			return nil, err
 		}
+		isLast := len(ms) < messagesAtOnce
 		if n < len(all) {
 			if len(ms) == 0 || ms[0].ID != all[n].ID {
 				break
 			}
-			all = all[:n]
+			ms, n = ms[1:], n+1 // what is there stays as it is: somebody may still read it
 		}
 		all, n = append(all, ms...), n+len(ms)
-		if len(ms) < messagesAtOnce {
+		if isLast {
 			return all, nil
 		}
 	}

@@ -111,7 +111,11 @@ func TestJournalReadsWhatWasAdded(t *testing.T) {
 		for _, opens := range []bool{false, true} {
 			s := &said{history: c.history}
 			j := &sessions.Journal{Store: s, Now: time.Now}
-			j.SetEarlier(slices.Clone(c.earlier))
+			earlier := slices.Clone(c.earlier)
+			for i := range earlier {
+				earlier[i].Model = "known"
+			}
+			j.SetEarlier(earlier)
 			want := slices.Clone(c.history)
 			if opens {
 				m := transcript.Message{ID: "opening", Role: transcript.User}
@@ -123,6 +127,9 @@ func TestJournalReadsWhatWasAdded(t *testing.T) {
 				if err != nil || !slices.EqualFunc(got, want, func(a, b transcript.Message) bool { return a.ID == b.ID }) {
 					t.Errorf("%s, opening %t: %d messages of %d, %v", name, opens, len(got), len(want), err)
 				}
+			}
+			if slices.ContainsFunc(earlier, func(m transcript.Message) bool { return m.Model != "known" }) {
+				t.Errorf("%s: what was known, and may still be read, was written over", name)
 			}
 			if s.whole != c.whole || s.some != c.some {
 				t.Errorf("%s: all read %d times and %d messages beside, want %d and %d", name, s.whole, s.some, c.whole, c.some)

@@ -65,6 +65,7 @@ func TestAlertsFire(t *testing.T) {
 		env := gatewaytest.Open(t, gatewaytest.Options{Brain: moody(held), Change: func(c *settings.Config) {
 			c.Broker.MaxBytes = 1 << 20
 			c.Worker.Grace = time.Millisecond
+			c.Circuit.Failures = refusals
 			c.Retry.Base, c.Retry.Cap = time.Millisecond, 10*time.Millisecond
 			c.Budgets.PersonPerDay, c.Budgets.GlobalPerDay = budgets.Unlimited, "6"
 		}})
@@ -140,6 +141,10 @@ func (s *scene) say(id int, text string) {
 // waiting is how many answers come while nothing can be written.
 const waiting = 4
 
+// refusals is how many calls fail before a model is not called any more: more than it has answered
+// in the minutes before.
+const refusals = 20
+
 // faults happen in this order, without PARLEY_LONG those that are marked; end makes the next
 // one possible.
 var faults = []struct {
@@ -210,8 +215,8 @@ var faults = []struct {
 		s.door.open(s.gw.OpsAddr())
 	}, []string{"ParleyMessagesLost"}, nil},
 	{false, "a model refuses", func(s *scene) {
-		noError(s.t, s.env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 8}))
-		for i := range 8 {
+		noError(s.t, s.env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 2 * refusals}))
+		for i := range 2 * refusals {
 			s.say(7200+i, "is nobody there")
 		}
 	}, []string{"ParleyModelErrors", "ParleyTurnsFail", "ParleyDependencyDown"}, nil},

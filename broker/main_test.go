@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	// Of the children, which are this binary: the race detector would keep each
 	// for a second longer after its end.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	// nats.go begins it with each file that is put, and after a small one has set the channel to
-	// nil by the time it looks, now and then: it waits for ever (v1.55, cleanupReplySub).
+	// With each file that is put, nats.go 1.55 starts this goroutine, and takes its channel away when
+	// the file is stored (cleanupReplySub). A goroutine that starts later than that waits for ever.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
 }

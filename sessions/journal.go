@@ -27,7 +27,7 @@ type Journal struct {
 
 	history []transcript.Message
 	known   bool                 // history is what the store holds
-	earlier []transcript.Message // how it began when it was read last; nil: nobody knows
+	earlier []transcript.Message // history as the worker read it last; nil: it never did
 
 	// open opens the turn, which is not open yet; nil: it is. opening is the message that
 	// comes behind the history then.
@@ -116,7 +116,7 @@ func (j *Journal) readHistory(ctx context.Context) ([]transcript.Message, error)
 			if len(ms) == 0 || ms[0].ID != all[n].ID {
 				break
 			}
-			ms, n = ms[1:], n+1 // what is there stays as it is: somebody may still read it
+			ms, n = ms[1:], n+1 // all[n] is not written over: the turn before may still read it
 		}
 		all, n = append(all, ms...), n+len(ms)
 		if isLast {

@@ -395,8 +395,8 @@ func (r Request) Judge(digest string, now time.Time) (v tools.Verdict, use bool)
 	return tools.Verdict{}, true
 }
 
-// Use returns r with its permission gone to whoever holds the mailbox under f. Two of them write
-// two different records, even at the same instant, so that only one is written.
+// Use returns r as used by the process that holds the mailbox under f. Two processes write two
+// different records, even at the same instant, and the store takes one of them only.
 func (r Request) Use(f sessions.Fence) Request {
 	r.State, r.UsedBy = Used, fmt.Sprintf("%s/%d", f.Nonce, f.Epoch)
 	return r

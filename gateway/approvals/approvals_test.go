@@ -332,8 +332,8 @@ func TestAThousandClicksAtOnceAreOnePermission(t *testing.T) {
 	}
 }
 
-// Security 4.3: two processes that take a permission in the same microsecond write two different
-// records, so the second is told that it was changed.
+// Security 4.3: of two processes that use a permission in the same microsecond, the store refuses
+// the second.
 func TestUseAtOneInstant(t *testing.T) {
 	t.Parallel()
 	store := memtest.New(memtest.Every)

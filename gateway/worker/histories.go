@@ -67,8 +67,8 @@ func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) (ms []transcr
 	return k.messages, epoch == k.epoch || epoch == k.epoch+1
 }
 
-// recall gives the journal what this worker remembers of the session, of which the turn's first
-// message is the next one.
+// recall gives the journal what this worker remembers of the session. first is the message that
+// opens the turn, and follows that.
 func (j *journal) recall(first transcript.Message) {
 	before, isAll := j.a.w.histories.take(j.t.Session, j.Fence.Epoch)
 	if isAll && j.t.Attempts <= 1 {

@@ -132,6 +132,14 @@ func (s *scene) plan(f telegram.Fault) {
 	noError(s.t, s.env.Telegram.Plan(f))
 }
 
+// restart ends the gateway, unless it has ended, and starts another.
+func (s *scene) restart() {
+	s.t.Helper()
+	s.gw.Stop()
+	s.gw = s.env.Start()
+	s.door.open(s.gw.OpsAddr())
+}
+
 // say lets a person of that id, who is made up, write text to the bot.
 func (s *scene) say(id int, text string) {
 	one := telegram.Person{ID: int64(id), FirstName: "Cleo"}
@@ -163,6 +171,15 @@ var faults = []struct {
 		noError(s.t, s.env.Model.Plan(model.Fault{Kind: model.FaultNoUsage, Next: 1}))
 		s.gw.Ask(gatewaytest.Ann, "how much was that")
 	}, []string{"ParleyUnpricedUsage"}, nil},
+	{false, "a model refuses", func(s *scene) {
+		noError(s.t, s.env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 2 * refusals}))
+		for i := range 2 * refusals {
+			s.say(7200+i, "is nobody there")
+		}
+	}, []string{"ParleyModelErrors", "ParleyTurnsFail", "ParleyDependencyDown"}, func(s *scene) {
+		s.env.Model.ClearFaults()
+		s.restart() // with a circuit that is closed
+	}},
 	{true, "events that cannot be read", func(s *scene) {
 		for i := range 3 {
 			_, err := s.env.Telegram.Inject("", json.RawMessage(fmt.Sprintf(`{"message":"no object %d"}`, i)))
@@ -211,15 +228,8 @@ var faults = []struct {
 	{false, "a message log that is not there any more", func(s *scene) {
 		s.gw.Stop()
 		noError(s.t, os.RemoveAll(filepath.Join(s.disk.Dir, "log")))
-		s.gw = s.env.Start()
-		s.door.open(s.gw.OpsAddr())
+		s.restart()
 	}, []string{"ParleyMessagesLost"}, nil},
-	{false, "a model refuses", func(s *scene) {
-		noError(s.t, s.env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 401, Next: 2 * refusals}))
-		for i := range 2 * refusals {
-			s.say(7200+i, "is nobody there")
-		}
-	}, []string{"ParleyModelErrors", "ParleyTurnsFail", "ParleyDependencyDown"}, nil},
 	{true, "a process that ends", func(s *scene) { s.gw.Stop() }, []string{"ParleyDown"}, nil},
 }
 

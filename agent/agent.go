@@ -60,7 +60,7 @@ type Journal interface {
 // cause; any other cause counts as ErrHandover.
 var (
 	// ErrStopped: a person said stop. The turn is finished as cancelled.
-	ErrStopped = errors.New("stopped by user")
+	ErrStopped = tools.ErrStopped
 	// ErrTurnTimeout: the turn took too long. It is finished and the person told.
 	ErrTurnTimeout = errors.New("turn took too long")
 	// ErrHandover: this process goes away. The turn is left open.

@@ -53,6 +53,12 @@ func (r *toolRunner) prepareCall(ctx context.Context, b batch, c call) (*prepare
 			return nil, fmt.Errorf("begin tool %s: %w", c.Name, err)
 		}
 		if begun {
+			begun, err = isOver(ctx, tool, in)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for what tool %s has begun: %w", c.Name, err)
+		}
+		if begun {
 			return &preparedCall{ready: r.refuseCall(b, c, resultInterrupted, StatusError)}, nil
 		}
 		faultpoint.HitOn("agent.tool.begun", c.Name)
@@ -116,6 +122,16 @@ func (r *toolRunner) rerunnable(tool tools.Tool, in tools.Call) bool {
 	}
 	t, ok := tool.(tools.Resumable)
 	return ok && t.Resumable()
+}
+
+// isOver reports whether nothing is left to be gone on with of a call that had begun before a crash.
+func isOver(ctx context.Context, tool tools.Tool, in tools.Call) (bool, error) {
+	t, ok := tool.(tools.Continuer)
+	if !ok {
+		return true, nil
+	}
+	goesOn, err := t.Continues(ctx, in)
+	return !goesOn, err
 }
 
 // arguments decodes what the model wrote, once, and says how it is shown: as

@@ -10,6 +10,7 @@ import (
 
 	"parley/gateway/inquiries"
 	"parley/gateway/messages"
+	"parley/gateway/ongoing"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/tools"
@@ -69,6 +70,30 @@ func (s serverQuestions) TakeUp(ctx context.Context, c tools.Call, server, tool 
 // Settle implements [mcp.People].
 func (s serverQuestions) Settle(ctx context.Context, c tools.Call, server, tool string, used bool) error {
 	return s.inquiries.Settle(ctx, callKey(c, server, tool), callName(c), used)
+}
+
+// serverTasks keeps what MCP servers do beyond the time of a call.
+type serverTasks struct{ book ongoing.Book }
+
+var _ mcp.Tasks = serverTasks{}
+
+// Keep implements [mcp.Tasks].
+func (s serverTasks) Keep(ctx context.Context, c tools.Call, server, tool string, o mcp.Ongoing) error {
+	return s.book.Write(ctx, c.Session, callKey(c, server, tool), ongoing.Task{Server: server, ID: o.Task, Answered: o.Answered, TTL: o.TTL, By: callName(c)})
+}
+
+// Find implements [mcp.Tasks].
+func (s serverTasks) Find(ctx context.Context, c tools.Call, server, tool string) (*mcp.Ongoing, bool, error) {
+	t, err := s.book.Read(ctx, c.Session, callKey(c, server, tool))
+	if err != nil || t.ID == "" {
+		return nil, false, err
+	}
+	return &mcp.Ongoing{Task: t.ID, Answered: t.Answered, TTL: t.TTL}, t.By == callName(c), nil
+}
+
+// Drop implements [mcp.Tasks].
+func (s serverTasks) Drop(ctx context.Context, c tools.Call, server, tool string) error {
+	return s.book.Drop(ctx, c.Session, callKey(c, server, tool))
 }
 
 // callName names this call, and is the same when it is made by the next process.

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/admin"
 	"parley/gateway/consents"
 	"parley/gateway/inquiries"
+	"parley/gateway/ongoing"
 	"parley/gateway/records"
 	"parley/gateway/settings"
 	"parley/llm"
@@ -49,6 +50,7 @@ func openServers(ctx context.Context, es *editions, opened resources, desk *inqu
 	s := &servers{book: &consents.Book{Store: opened.store, Now: es.o.Now}, log: es.o.Logger, changed: make(chan struct{}, 1), give: es.takeServerTools}
 	o := mcp.Options{
 		Servers: es.cfg.MCP.Servers, Version: es.o.Version, Log: es.o.Logger, Now: es.o.Now, Changed: s.noteChange, People: serverQuestions{es.present, desk, opened.store, es.o.Now},
+		Tasks:  serverTasks{ongoing.Book{Store: opened.store, Now: es.o.Now}},
 		Logins: es.cfg.LoginsDir(),
 		Conceal: func(server string, secrets ...string) {
 			es.redactor.Replace("login at the MCP server "+server, secrets...)

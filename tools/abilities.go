@@ -39,6 +39,13 @@ type Resumable interface {
 	Resumable() bool
 }
 
+// Continuer is what a tool implements of whose calls some begin what goes on without this process.
+// Continues is asked, of a call that is not Resumable, after a crash: where that very call had begun
+// such a thing it runs again, and goes on with it. It must not do anything.
+type Continuer interface {
+	Continues(ctx context.Context, c Call) (bool, error)
+}
+
 // Reasoner is what a tool implements that can say why a call is of its category. A gate
 // that denies the call says so to the model.
 type Reasoner interface {

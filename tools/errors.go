@@ -18,6 +18,10 @@ const (
 // than it may. (S6.4)
 var ErrTimeout = errors.New("the tool took too long")
 
+// ErrStopped is the cause, possibly wrapped, with which a tool's context ends when a person said
+// stop: nobody goes on with what it does.
+var ErrStopped = errors.New("stopped by user")
+
 // ErrUnfinished is returned, possibly wrapped, by the Run of a Resumable tool
 // whose work must be gone on with by a later take of the turn: the store or the
 // worker failed under it. It is no answer for the model; the turn is left open

@@ -21,6 +21,7 @@ import (
 	"parley/gateway/approvals"
 	"parley/gateway/conversations"
 	"parley/gateway/goals"
+	"parley/gateway/ongoing"
 	"parley/gateway/plans"
 	"parley/gateway/records"
 	"parley/sessionkeys"
@@ -206,7 +207,11 @@ func (d *Desk) collectRecords(ctx context.Context, root sessions.Session, ids []
 	of := map[sessionkeys.SessionID]bool{}
 	for _, id := range ids {
 		of[id] = true
-		e.Drop = append(e.Drop, goals.RecordID(id), plans.RecordID(id))
+		begun, err := ongoing.RecordsOf(ctx, d.Store, id, now)
+		if err != nil {
+			return err //nolint:wrapcheck // it says of which session
+		}
+		e.Drop = append(append(e.Drop, goals.RecordID(id), plans.RecordID(id)), begun...)
 	}
 	asked, err := approvals.List(ctx, d.Store, root.Key.Token(), now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {

@@ -19,6 +19,7 @@ import (
 	"parley/gateway/errands"
 	"parley/gateway/goals"
 	"parley/gateway/inquiries"
+	"parley/gateway/ongoing"
 	"parley/gateway/people"
 	"parley/gateway/policy"
 	"parley/sessionkeys"
@@ -192,6 +193,8 @@ func TestDelete(t *testing.T) {
 		_, err := o.s.WriteRecord(ctx, r)
 		o.ok(err)
 	}
+	book := ongoing.Book{Store: o.s, Now: func() time.Time { return o.now }}
+	o.ok(book.Write(ctx, id, "call", ongoing.Task{Server: "srv", ID: "7"}))
 	before := o.spent()
 
 	o.now = o.now.Add(time.Minute)
@@ -207,6 +210,9 @@ func TestDelete(t *testing.T) {
 	}
 	if g, err := goals.Read(ctx, o.s, id, o.now); err != nil || g != (goals.Goal{}) {
 		t.Errorf("the goal is %+v, %v", g, err)
+	}
+	if task, err := book.Read(ctx, id, "call"); err != nil || task.ID != "" {
+		t.Errorf("of what a server does there is left %+v, %v", task, err)
 	}
 	left, err := conversations.ReadTitle(ctx, o.s, id, o.now)
 	if err != nil || left.Text != "" || !left.IsErased() || left.Owed == nil {

@@ -26,6 +26,7 @@ type fixture struct {
 	folder  string
 	changed chan struct{}
 	log     *logged
+	tasks   *notebook
 	stop    func() // ends the host, and returns when it has ended
 }
 
@@ -67,9 +68,9 @@ func open(t *testing.T, runner programs.Runner, servers ...mcp.Server) *fixture 
 // openFor runs a host.
 func openFor(t *testing.T, people mcp.People, runner programs.Runner, servers ...mcp.Server) *fixture {
 	t.Helper()
-	r := &fixture{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}}
+	r := &fixture{t: t, folder: t.TempDir(), changed: make(chan struct{}, 1), log: &logged{}, tasks: &notebook{all: map[string]mcp.Ongoing{}, by: map[string]string{}}}
 	h, err := mcp.NewHost(mcp.Options{
-		Servers: servers, Runner: runner, People: people, Version: "test", Logins: filepath.Join(r.folder, "logins"),
+		Servers: servers, Runner: runner, People: people, Tasks: r.tasks, Version: "test", Logins: filepath.Join(r.folder, "logins"),
 		Folder: func(server string) string { return filepath.Join(r.folder, server) },
 		Changed: func() {
 			select {

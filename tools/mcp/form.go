@@ -69,6 +69,7 @@ type form struct {
 	Field   string         `json:"field,omitempty"` // which the person gives; empty: whether they agree
 	Type    string         `json:"type,omitempty"`
 	Preset  map[string]any `json:"preset,omitempty"` // all other values
+	Task    string         `json:"task,omitempty"`   // that waits for it; empty: the call itself does
 }
 
 // property is a value that a server wants.
@@ -97,19 +98,19 @@ func (p property) options() (all []string) {
 
 // readForm returns what a server asks a person, and the form behind it. ErrNobody means that it asks
 // what cannot be asked in a chat: several things at once, lists, a page to be opened, a model.
-func readForm(res *sdk.CallToolResult) (q Question, f form, err error) {
-	if len(res.InputRequests) != 1 {
+func readForm(asked sdk.InputRequestMap) (q Question, f form, err error) {
+	if len(asked) != 1 {
 		return q, f, ErrNobody
 	}
 	var p *sdk.ElicitParams
-	for id, one := range res.InputRequests {
+	for id, one := range asked {
 		elicit, ok := one.(*sdk.ElicitParams)
 		if !ok || elicit == nil || elicit.Mode != "" && elicit.Mode != "form" {
 			return q, f, ErrNobody
 		}
 		f.Request, p = id, elicit
 	}
-	f.State, q.Text = res.RequestState, strings.TrimSpace(p.Message)
+	q.Text = strings.TrimSpace(p.Message)
 	var schema struct {
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
@@ -158,6 +159,7 @@ func readForm(res *sdk.CallToolResult) (q Question, f form, err error) {
 type given struct {
 	responses sdk.InputResponseMap
 	state     string
+	task      string // which gets it; empty: the call does
 }
 
 // fill returns what goes to the server for what the person has said.
@@ -178,7 +180,7 @@ func (f form) fill(answer string) *given {
 	default:
 		result.Content[f.Field] = answer
 	}
-	return &given{responses: sdk.InputResponseMap{f.Request: result}, state: f.State}
+	return &given{responses: sdk.InputResponseMap{f.Request: result}, state: f.State, task: f.Task}
 }
 
 // takeUp returns what a person has answered about the call that c makes again, or what the model
@@ -195,6 +197,7 @@ func (t *Tool) takeUp(ctx context.Context, c tools.Call) (*given, string, error)
 	case Awaited:
 		return nil, fmt.Sprintf("The person has not answered yet what the MCP server %s asks, so %s waits. A message tells you when they have: make the call then, not before.", t.name, t.config.Name), nil
 	case TimedOut:
+		t.abandon(ctx, c)
 		return nil, fmt.Sprintf("The person has not answered in time what the MCP server %s asked, so %s was not done. Ask them yourself whether it is still wanted, before you call it again.", t.name, t.config.Name), nil
 	case Given:
 		var f form
@@ -222,20 +225,25 @@ func (t *Tool) settle(ctx context.Context, c tools.Call, err error) error {
 	return fmt.Errorf("%w. What the person has answered is kept: make the same call again, with the same arguments", err)
 }
 
-// ask has a person asked what the server wants to know before it does the call.
-func (t *Tool) ask(ctx context.Context, c tools.Call, res *sdk.CallToolResult) (tools.Result, error) {
+// ask has a person asked what the server wants to know before it does the call, or goes on with its
+// task. state goes back to the server with the answer.
+func (t *Tool) ask(ctx context.Context, c tools.Call, asked sdk.InputRequestMap, state, task string) (tools.Result, error) {
 	err := ErrNobody
 	if t.server.o.People != nil {
 		var q Question
 		var f form
-		if q, f, err = readForm(res); err == nil {
-			q.Server, q.Tool = t.name, t.config.Name
+		if q, f, err = readForm(asked); err == nil {
+			q.Server, q.Tool, f.State, f.Task = t.name, t.config.Name, state, task
 			if q.Memo, err = json.Marshal(f); err == nil {
 				err = t.server.o.People.Ask(ctx, c, q)
 			}
 		}
 	}
 	switch {
+	case errors.Is(err, ErrNobody) && task != "":
+		t.abandon(ctx, c)
+		return tools.Result{}, tools.Errorf(tools.Permanent, "%s of the MCP server %s asks, while it works, for something that only a person can answer, and this cannot be passed on to anybody here: "+
+			"it was told to stop. What it has done by then is not known: look, before you call it again", t.config.Name, t.name)
 	case errors.Is(err, ErrNobody):
 		return tools.Result{}, tools.Errorf(tools.Permanent, "%s of the MCP server %s asks for something that only a person can answer, and this cannot be passed on to anybody here: "+
 			"it was not done. Do it without this tool, or say what the person can do themselves", t.config.Name, t.name)

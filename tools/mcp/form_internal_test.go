@@ -41,7 +41,8 @@ func TestForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, f, err := readForm(&sdk.CallToolResult{RequestState: "s1", InputRequests: sdk.InputRequestMap{"r1": &sdk.ElicitParams{Message: "Please say.", RequestedSchema: json.RawMessage(r.schema)}}})
+			q, f, err := readForm(sdk.InputRequestMap{"r1": &sdk.ElicitParams{Message: "Please say.", RequestedSchema: json.RawMessage(r.schema)}})
+			f.State = "s1"
 			if r.want == "" {
 				if !errors.Is(err, ErrNobody) {
 					t.Errorf("somebody is asked %+v, %v", q, err)
@@ -71,7 +72,7 @@ func TestForm(t *testing.T) {
 		"a model":  {"r": &sdk.CreateMessageParams{}}, //nolint:staticcheck // servers may still ask for it
 		"two asks": {"r": &sdk.ElicitParams{Message: "x"}, "s": &sdk.ElicitParams{Message: "y"}},
 	} {
-		if q, _, err := readForm(&sdk.CallToolResult{InputRequests: requests}); !errors.Is(err, ErrNobody) {
+		if q, _, err := readForm(requests); !errors.Is(err, ErrNobody) {
 			t.Errorf("%s: somebody is asked %+v, %v", name, q, err)
 		}
 	}

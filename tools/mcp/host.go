@@ -33,7 +33,9 @@ type Options struct {
 	// that it was given of that server before; nil: nobody does.
 	Conceal func(server string, secrets ...string)
 	// People asks people what servers want to know; nil: nobody is asked, and servers are told so.
-	People   People
+	People People
+	// Tasks keeps what servers do beyond the time of a call; nil: no server is told that it may.
+	Tasks    Tasks
 	Version  string
 	Resolver *net.Resolver    // nil: net.DefaultResolver
 	Log      *slog.Logger     // nil: silence

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
 
+	"parley/tools/mcp/tasks"
 	"parley/tools/programs"
 	"parley/tools/web/guard"
 )
@@ -163,6 +164,7 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 		GotConn: func(httptrace.GotConnInfo) { markSent(r.Context()) },
 	}))
 	r.Header.Set("User-Agent", "parley/"+c.agent)
+	tasks.NameTask(r)
 	for _, h := range c.headers {
 		r.Header.Set(h.Name, h.Value)
 	}
@@ -178,6 +180,7 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); t != "text/event-stream" || res.StatusCode/100 != 2 {
 		res.Body = &boundedBody{res.Body, maxMessage}
 	}
+	tasks.KeepIn(res, maxMessage)
 	return res, nil
 }
 

@@ -238,7 +238,7 @@ func TestOlderServersAreNotToldThatPeopleCanBeAsked(t *testing.T) {
 	}
 }
 
-// A server that answers with a task, though it was not told that parley knows them, has not answered.
+// A server that answers in a way that is not known here has not answered.
 func TestAnAnswerOfAnotherKindIsNone(t *testing.T) {
 	t.Parallel()
 	rest := mcptest.Handler(&world{})
@@ -252,12 +252,12 @@ func TestAnAnswerOfAnotherKindIsNone(t *testing.T) {
 			t.Error(err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": asked.ID, "result": map[string]any{"resultType": "task", "taskId": "7", "status": "working"}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": asked.ID, "result": map[string]any{"resultType": "riddle"}})
 	}))
 	r := open(t, nil, s.server(mcp.ToolConfig{Name: "echo", Category: tools.Write}))
 	r.awaitTool("echo", mcp.New)
 	r.consent("echo")
-	if got, err := r.call(t.Context(), "test__echo", "x"); err == nil || !strings.HasPrefix(err.Error(), "interrupted; outcome unknown: ") || !strings.Contains(err.Error(), "(task)") {
+	if got, err := r.call(t.Context(), "test__echo", "x"); err == nil || !strings.HasPrefix(err.Error(), "interrupted; outcome unknown: ") || !strings.Contains(err.Error(), "(riddle)") {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

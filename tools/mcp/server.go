@@ -21,6 +21,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/mcp/oauth"
+	"parley/tools/mcp/tasks"
 )
 
 // Times of a server.
@@ -151,7 +152,11 @@ func (s *server) serve(ctx context.Context, older bool) (connected bool, err err
 	}
 	started, cancel := context.WithTimeoutCause(ctx, startTime, errSlowStart)
 	defer cancel()
-	client, err := s.client().Connect(started, w.connect(), protocolOf(older))
+	var client *sdk.ClientSession
+	c, err := s.client()
+	if err == nil {
+		client, err = c.Connect(started, w.connect(), protocolOf(older))
+	}
 	if err == nil {
 		err = s.list(started, client)
 	}
@@ -189,26 +194,29 @@ func reason(ctx context.Context, err error) error {
 
 // client makes the client of one session. It has no roots and no model for a server to ask for, and
 // a person only where the answer may come later: from 2026-07-28 on.
-func (s *server) client() *sdk.Client {
+func (s *server) client() (*sdk.Client, error) {
 	capabilities := &sdk.ClientCapabilities{}
 	if s.o.People != nil {
 		capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
+	}
+	if s.o.Tasks != nil {
+		capabilities.AddExtension(tasks.Extension, nil)
 	}
 	c := sdk.NewClient(&sdk.Implementation{Name: "parley", Version: s.o.Version}, &sdk.ClientOptions{
 		Capabilities:           capabilities,
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.lookAgain() },
 	})
-	c.AddSendingMiddleware(withoutPeople)
-	return c
+	c.AddSendingMiddleware(forOlder)
+	return c, tasks.Prepare(c) //nolint:wrapcheck // it names the method
 }
 
-// withoutPeople takes the ability to ask people out of what older servers are told: they would
-// have to be answered while the call runs.
-func withoutPeople(next sdk.MethodHandler) sdk.MethodHandler {
+// forOlder takes out of what older servers are told that people can be asked, who would have to
+// answer while the call runs, and tasks, which are others there.
+func forOlder(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if p, ok := r.GetParams().(*sdk.InitializeParams); ok && p.Capabilities != nil {
-			p.Capabilities.Elicitation = nil
+			p.Capabilities.Elicitation, p.Capabilities.Extensions = nil, nil
 		}
 		return next(ctx, method, r)
 	}

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools"
+	"parley/tools/mcp/tasks"
 	"parley/tools/programs"
 )
 
@@ -96,7 +97,10 @@ type marking struct{ sdk.Transport }
 // Connect implements [sdk.Transport].
 func (m marking) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := m.Transport.Connect(ctx)
-	return markingConnection{c}, err //nolint:wrapcheck // as it is
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as it is
+	}
+	return markingConnection{tasks.Conn(c)}, nil
 }
 
 type markingConnection struct{ sdk.Connection }

@@ -12,6 +12,7 @@ import (
 
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/mcp/tasks"
 )
 
 // Tool is a tool of a server, as the operator has consented to it.
@@ -28,6 +29,7 @@ var (
 	_ tools.Tool       = (*Tool)(nil)
 	_ tools.Timed      = (*Tool)(nil)
 	_ tools.Resumable  = (*Tool)(nil)
+	_ tools.Continuer  = (*Tool)(nil)
 	_ tools.Reasoner   = (*Tool)(nil)
 	_ tools.Announcer  = (*Tool)(nil)
 	_ tools.Petitioner = (*Tool)(nil)
@@ -87,9 +89,18 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if t.server == nil {
 		return tools.Result{}, errRecorded
 	}
+	o, err := t.findTask(ctx, c)
+	if err != nil {
+		return tools.Result{}, tools.Unpaid(err)
+	}
 	answer, waits, err := t.takeUp(ctx, c)
-	if err != nil || waits != "" { // the server is not asked
+	switch {
+	case err != nil || waits != "": // the server is not asked
 		return tools.Result{Content: waits, Unpaid: true}, tools.Unpaid(err)
+	case o != nil:
+		return t.goOn(ctx, c, o, answer)
+	case answer != nil && answer.task != "": // its task is forgotten
+		return tools.Result{}, t.settle(ctx, c, t.lostTask())
 	}
 	res, err := t.server.call(ctx, t, c.Arguments, answer, t.mayRepeat() && c.Price == 0)
 	if answer != nil {
@@ -105,8 +116,16 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	case err != nil:
 		return tools.Result{}, err
 	case res.NeedsInput() || len(res.InputRequests) > 0:
-		return t.ask(ctx, c, res)
+		return t.ask(ctx, c, res.InputRequests, res.RequestState, "")
 	}
+	if task, err := tasks.Began(res); err != nil || task != nil {
+		return t.begun(ctx, c, task, err)
+	}
+	return t.finished(res)
+}
+
+// finished returns what a model reads of the result of a call.
+func (t *Tool) finished(res *sdk.CallToolResult) (tools.Result, error) {
 	if kind := unknownKind(res); kind != "" {
 		return tools.Result{}, tools.Errorf(tools.Permanent, "interrupted; outcome unknown: the MCP server %s has answered the call of %s in a way that is not known here (%s). "+
 			"Whether it was done is not known: look, before you call it again", t.name, t.config.Name, kind)

@@ -58,10 +58,13 @@ func standingOf(i admin.Inquiry) reception.Standing {
 	return reception.Standing{Key: i.Key, State: string(i.State), Person: i.Person, Answer: i.Answer, Expires: i.Expires.UTC().Format(time.RFC3339)}
 }
 
-// deskError returns err as reception.ErrAway where no gateway has answered, or one that could not.
+// deskError returns err as reception.ErrAway where no gateway has answered, or one that could not, and
+// as reception.ErrNone where it knows nothing of a question.
 func deskError(err error) error {
 	e, answered := errors.AsType[*admin.Error](err)
 	switch {
+	case answered && e.Kind == admin.NotFound:
+		return fmt.Errorf("%w (%w)", reception.ErrNone, err)
 	case err == nil, errors.Is(err, admin.ErrNotYours), answered && e.Kind != admin.Failed:
 		return err
 	}

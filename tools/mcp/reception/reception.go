@@ -2,7 +2,8 @@
 //
 // It keeps nothing. What was asked, and what was answered, is with whoever stands behind its Desk,
 // so the end of this process loses nothing: the program that starts it again asks again, with the
-// same key, and gets the answer. See docs/decisions/0099.
+// same key, and gets the answer. See docs/decisions/0099. Whoever knows tasks of the protocol gets a
+// question as one: 0117.
 package reception
 
 import (
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/tools/mcp/tasks"
 )
 
 // Desk asks people. Its methods are called concurrently.
@@ -24,9 +27,12 @@ type Desk interface {
 	// Ask has a person asked, unless that was done already, and returns how that stands when it is
 	// answered or wait is over.
 	Ask(ctx context.Context, q Question, wait time.Duration) (Standing, error)
-	// Look returns how the question of a key stands when it is answered or wait is over.
+	// Look returns how the question of a key stands when it is answered or wait is over, or ErrNone.
 	Look(ctx context.Context, key string, wait time.Duration) (Standing, error)
 }
+
+// ErrNone means that nothing was asked with a key, or that it is forgotten by now.
+var ErrNone = errors.New("nothing was asked with this key")
 
 // ErrAway means that a Desk cannot be asked for the moment. What was asked may have been taken up.
 var ErrAway = errors.New("parley is not running at the moment")
@@ -84,7 +90,11 @@ type Server struct {
 
 // Serve speaks over in and out until in ends or ctx does.
 func (s Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	err := s.server().Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: keepOpen{out}})
+	srv, err := s.server()
+	if err != nil {
+		return err
+	}
+	err = srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: keepOpen{out}})
 	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return fmt.Errorf("speak MCP: %w", err)
 	}
@@ -96,8 +106,10 @@ type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-func (s Server) server() *sdk.Server {
-	srv := sdk.NewServer(&sdk.Implementation{Name: "parley", Title: "Ask people in their chats", Version: s.Version}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{}})
+func (s Server) server() (*sdk.Server, error) {
+	capabilities := &sdk.ServerCapabilities{}
+	capabilities.AddExtension(tasks.Extension, nil)
+	srv := sdk.NewServer(&sdk.Implementation{Name: "parley", Title: "Ask people in their chats", Version: s.Version}, &sdk.ServerOptions{Capabilities: capabilities})
 	no := false
 	sdk.AddTool(srv, &sdk.Tool{
 		Name: "list_people", Description: "Lists the people whom ask_person may ask, by their names.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true},
@@ -112,7 +124,14 @@ func (s Server) server() *sdk.Server {
 		Name: "ask_person", Description: strings.TrimSpace(askDescription),
 		Annotations: &sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: &no},
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, q Question) (*sdk.CallToolResult, Standing, error) {
-		return s.await(ctx, q.Wait, func(wait time.Duration) (Standing, error) { return s.Desk.Ask(ctx, q, wait) })
+		if q.Wait == nil && tasks.Possible(ctx) {
+			q.Wait = new(int) // it is asked for
+		}
+		res, st, err := s.await(ctx, q.Wait, func(wait time.Duration) (Standing, error) { return s.Desk.Ask(ctx, q, wait) })
+		if err == nil && st.State == waiting {
+			tasks.Begin(ctx, *taskOf(newTaskID(time.Now(), q.Key), st))
+		}
+		return res, st, err
 	})
 	sdk.AddTool(srv, &sdk.Tool{
 		Name: "answer_of", Description: "Returns how a question of ask_person stands, with the answer if there is one. It may be called as often as needed.",
@@ -120,7 +139,10 @@ func (s Server) server() *sdk.Server {
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, l lookup) (*sdk.CallToolResult, Standing, error) {
 		return s.await(ctx, l.Wait, func(wait time.Duration) (Standing, error) { return s.Desk.Look(ctx, l.Key, wait) })
 	})
-	return srv
+	if err := tasks.Serve(srv, questions{s.Desk}); err != nil {
+		return nil, fmt.Errorf("serve tasks: %w", err)
+	}
+	return srv, nil
 }
 
 // await calls ask until it answers or the wait that the program wants is over: the Desk may be

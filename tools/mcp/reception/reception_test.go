@@ -14,12 +14,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools/mcp/reception"
+	"parley/tools/mcp/tasks"
 )
 
 // desk is one by which ann is asked, and answers after a while.
 type desk struct {
 	mu     sync.Mutex // guards what follows
-	away   int        // how many calls find nobody
+	away   int        // how many questions find nobody
+	gone   bool       // whoever looks finds nobody
 	asked  map[string]string
 	answer chan string // closed or full: the answer is there
 }
@@ -45,7 +47,17 @@ func (d *desk) Ask(ctx context.Context, q reception.Question, wait time.Duration
 }
 
 func (d *desk) Look(ctx context.Context, key string, wait time.Duration) (reception.Standing, error) {
-	st := reception.Standing{Key: key, Person: "ann", State: "waiting"}
+	d.mu.Lock()
+	_, known := d.asked[key]
+	gone := d.gone
+	d.mu.Unlock()
+	switch {
+	case gone:
+		return reception.Standing{}, fmt.Errorf("%w (it was killed)", reception.ErrAway)
+	case !known:
+		return reception.Standing{}, reception.ErrNone
+	}
+	st := reception.Standing{Key: key, Person: "ann", State: "waiting", Expires: time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
 	select {
 	case a := <-d.answer:
 		st.State, st.Answer = "answered", a
@@ -67,7 +79,15 @@ func (d *desk) Look(ctx context.Context, key string, wait time.Duration) (recept
 // connect returns a client of a server of that desk.
 func connect(t *testing.T, d *desk) *sdk.ClientSession {
 	t.Helper()
-	d.asked = map[string]string{}
+	return connectClient(t, d, sdk.NewClient(&sdk.Implementation{Name: "agent"}, nil))
+}
+
+// connectClient connects a client to a server of that desk.
+func connectClient(t *testing.T, d *desk, client *sdk.Client) *sdk.ClientSession {
+	t.Helper()
+	if d.asked == nil {
+		d.asked = map[string]string{}
+	}
 	if d.answer == nil {
 		d.answer = make(chan string, 1)
 	}
@@ -79,8 +99,7 @@ func connect(t *testing.T, d *desk) *sdk.ClientSession {
 		_ = toClient.Close()
 		ended <- err
 	}()
-	client := sdk.NewClient(&sdk.Implementation{Name: "agent"}, nil)
-	s, err := client.Connect(t.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
+	s, err := client.Connect(t.Context(), keeping{&sdk.IOTransport{Reader: fromServer, Writer: toServer}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +110,14 @@ func connect(t *testing.T, d *desk) *sdk.ClientSession {
 		}
 	})
 	return s
+}
+
+// keeping is a transport that keeps tasks.
+type keeping struct{ sdk.Transport }
+
+func (k keeping) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := k.Transport.Connect(ctx)
+	return tasks.Conn(c), err
 }
 
 // call calls a tool, and returns what a model reads of it.

@@ -60,16 +60,26 @@ const (
 	agree     = "yes"
 	disagree  = "no"
 	maxChoice = 7 // choices of a server, beside noAnswer
+	maxAsked  = 5 // values that a person is asked for, one after the other
 )
 
-// form is what a server wants of a person, as parley can ask it: at most one value.
+// form is what a server wants of a person, as parley asks it: one value after the other.
 type form struct {
 	Request string         `json:"request"`         // the server's id of it
 	State   string         `json:"state,omitempty"` // which goes back to the server as it came
-	Field   string         `json:"field,omitempty"` // which the person gives; empty: whether they agree
-	Type    string         `json:"type,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Open    []field        `json:"open,omitempty"`   // what the person gives, first what they are asked for now; none: whether they agree
+	Of      int            `json:"of,omitempty"`     // how many values that were at first
 	Preset  map[string]any `json:"preset,omitempty"` // all other values
 	Task    string         `json:"task,omitempty"`   // that waits for it; empty: the call itself does
+}
+
+// field is a value that a person gives.
+type field struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type,omitempty"`
+	About   string   `json:"about,omitempty"`
+	Choices []string `json:"choices,omitempty"`
 }
 
 // property is a value that a server wants.
@@ -96,63 +106,74 @@ func (p property) options() (all []string) {
 	return all
 }
 
-// readForm returns what a server asks a person, and the form behind it. ErrNobody means that it asks
-// what cannot be asked in a chat: several things at once, lists, a page to be opened, a model.
-func readForm(asked sdk.InputRequestMap) (q Question, f form, err error) {
+// readForm returns what a server asks a person. ErrNobody means that it asks what cannot be asked in a
+// chat: several forms at once, lists, a page to be opened, a model.
+func readForm(asked sdk.InputRequestMap) (f form, err error) {
 	if len(asked) != 1 {
-		return q, f, ErrNobody
+		return f, ErrNobody
 	}
 	var p *sdk.ElicitParams
 	for id, one := range asked {
 		elicit, ok := one.(*sdk.ElicitParams)
 		if !ok || elicit == nil || elicit.Mode != "" && elicit.Mode != "form" {
-			return q, f, ErrNobody
+			return f, ErrNobody
 		}
 		f.Request, p = id, elicit
 	}
-	q.Text = strings.TrimSpace(p.Message)
+	f.Message = strings.TrimSpace(p.Message)
 	var schema struct {
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
 	}
 	text, err := json.Marshal(p.RequestedSchema)
 	if err != nil || json.Unmarshal(text, &schema) != nil {
-		return q, f, ErrNobody
+		return f, ErrNobody
 	}
-	var open []string // what the person has to say
 	f.Preset = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		switch one := schema.Properties[name]; {
 		case one.Default != nil:
 			f.Preset[name] = one.Default
 		case slices.Contains(schema.Required, name) || len(schema.Properties) == 1:
-			open = append(open, name)
+			open, ok := one.field(name)
+			if !ok || len(f.Open) == maxAsked {
+				return f, ErrNobody
+			}
+			f.Open = append(f.Open, open)
 		}
 	}
-	switch len(open) {
-	case 0:
+	f.Of = len(f.Open)
+	return f, nil
+}
+
+// field returns p as it is asked for, or false if it cannot be.
+func (p property) field(name string) (field, bool) {
+	f := field{Name: name, Type: p.Type, About: strings.TrimSpace(p.Title + " " + p.Description), Choices: p.options()}
+	if len(f.Choices) > maxChoice || !slices.Contains([]string{"string", "number", "integer", "boolean", ""}, p.Type) {
+		return f, false
+	}
+	if len(f.Choices) > 0 {
+		f.Choices = append(f.Choices, noAnswer)
+	}
+	return f, true
+}
+
+// question is what the person is asked now.
+func (f form) question() (q Question) {
+	q.Text = f.Message
+	if len(f.Open) == 0 {
 		q.Choices = []string{agree, disagree}
 		for _, name := range slices.Sorted(maps.Keys(f.Preset)) {
 			q.Text += fmt.Sprintf("\n%s: %v", name, f.Preset[name])
 		}
-		return q, f, nil
-	case 1:
-	default:
-		return q, f, ErrNobody
+		return q
 	}
-	one := schema.Properties[open[0]]
-	f.Field, f.Type = open[0], one.Type
-	if !slices.Contains([]string{"string", "number", "integer", "boolean", ""}, one.Type) {
-		return q, f, ErrNobody
+	now := f.Open[0]
+	if q.Text += "\n" + strings.TrimSpace(now.Name+": "+now.About); f.Of > 1 {
+		q.Text += fmt.Sprintf("\n(%d of %d)", f.Of-len(f.Open)+1, f.Of)
 	}
-	q.Text += "\n" + strings.TrimSpace(f.Field+": "+strings.TrimSpace(one.Title+" "+one.Description))
-	if q.Choices = one.options(); len(q.Choices) > maxChoice {
-		return q, f, ErrNobody
-	}
-	if len(q.Choices) > 0 {
-		q.Choices = append(q.Choices, noAnswer)
-	}
-	return q, f, nil
+	q.Choices = now.Choices
+	return q
 }
 
 // given is what a person has said, as it goes to the server with a call.
@@ -162,25 +183,37 @@ type given struct {
 	task      string // which gets it; empty: the call does
 }
 
-// fill returns what goes to the server for what the person has said.
-func (f form) fill(answer string) *given {
-	result := &sdk.ElicitResult{Action: "accept", Content: map[string]any{}}
-	maps.Copy(result.Content, f.Preset)
-	switch {
-	case strings.EqualFold(answer, noAnswer) || f.Field == "" && answer != agree:
-		result = &sdk.ElicitResult{Action: "decline"}
-	case f.Field == "":
-	case f.Type == "boolean":
-		result.Content[f.Field] = answer == agree
-	case f.Type == "number" || f.Type == "integer":
-		result.Content[f.Field] = answer // which the server refuses, unless it is a number
-		if n, err := strconv.ParseFloat(answer, 64); err == nil {
-			result.Content[f.Field] = n
+// fill returns what goes to the server for what the person has said, or nil where they are to be asked
+// for more: then next is what.
+func (f form) fill(answer string) (g *given, next form) {
+	declined := strings.EqualFold(answer, noAnswer) || len(f.Open) == 0 && answer != agree
+	next = f
+	next.Preset = map[string]any{}
+	maps.Copy(next.Preset, f.Preset)
+	if !declined && len(f.Open) > 0 {
+		next.Preset[f.Open[0].Name] = f.Open[0].value(answer)
+		if next.Open = f.Open[1:]; len(next.Open) > 0 {
+			return nil, next
 		}
-	default:
-		result.Content[f.Field] = answer
 	}
-	return &given{responses: sdk.InputResponseMap{f.Request: result}, state: f.State, task: f.Task}
+	result := &sdk.ElicitResult{Action: "accept", Content: next.Preset}
+	if declined {
+		result = &sdk.ElicitResult{Action: "decline"}
+	}
+	return &given{responses: sdk.InputResponseMap{f.Request: result}, state: f.State, task: f.Task}, next
+}
+
+// value returns what a person has answered, of the type that the server wants.
+func (f field) value(answer string) any {
+	switch f.Type {
+	case "boolean":
+		return answer == agree
+	case "number", "integer":
+		if n, err := strconv.ParseFloat(answer, 64); err == nil {
+			return n
+		}
+	}
+	return answer // which the server refuses, if it is no number
 }
 
 // takeUp returns what a person has answered about the call that c makes again, or what the model
@@ -204,9 +237,27 @@ func (t *Tool) takeUp(ctx context.Context, c tools.Call) (*given, string, error)
 		if err := json.Unmarshal(r.Memo, &f); err != nil {
 			return nil, "", fmt.Errorf("read what the MCP server %s has asked: %w", t.name, err)
 		}
-		return f.fill(r.Answer), "", nil
+		g, next := f.fill(r.Answer)
+		if g != nil {
+			return g, "", nil
+		}
+		if err := t.askNext(ctx, c, next); err != nil {
+			return nil, "", fmt.Errorf("ask a person what else the MCP server %s wants to know: %w", t.name, err)
+		}
+		return nil, fmt.Sprintf("The MCP server %s asks the person for one more thing, and they were asked it in this chat. %s is not done yet. "+
+			"End, and make the same call again when a message tells you that they have answered.", t.name, t.config.Name), nil
 	}
 	return nil, "", nil
+}
+
+// askNext has a person asked for the first open value of f.
+func (t *Tool) askNext(ctx context.Context, c tools.Call, f form) (err error) {
+	q := f.question()
+	q.Server, q.Tool = t.name, t.config.Name
+	if q.Memo, err = json.Marshal(f); err != nil {
+		return fmt.Errorf("note the form: %w", err)
+	}
+	return t.server.o.People.Ask(ctx, c, q) //nolint:wrapcheck // its caller says what for
 }
 
 // settle says what became of an answer that was taken up, which err tells of the call with it. An
@@ -230,13 +281,10 @@ func (t *Tool) settle(ctx context.Context, c tools.Call, err error) error {
 func (t *Tool) ask(ctx context.Context, c tools.Call, asked sdk.InputRequestMap, state, task string) (tools.Result, error) {
 	err := ErrNobody
 	if t.server.o.People != nil {
-		var q Question
 		var f form
-		if q, f, err = readForm(asked); err == nil {
-			q.Server, q.Tool, f.State, f.Task = t.name, t.config.Name, state, task
-			if q.Memo, err = json.Marshal(f); err == nil {
-				err = t.server.o.People.Ask(ctx, c, q)
-			}
+		if f, err = readForm(asked); err == nil {
+			f.State, f.Task = state, task
+			err = t.askNext(ctx, c, f)
 		}
 	}
 	switch {

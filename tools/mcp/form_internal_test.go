@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,14 +11,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What a server asks becomes one question of a chat, and the answer the value that it wants; what
-// does not fit a chat is asked of nobody. (SEP-1034, SEP-1330, SEP-2322)
+// What a server asks becomes questions of a chat, one after the other, and the answers the values that
+// it wants; what does not fit a chat is asked of nobody. (SEP-1034, SEP-1330, SEP-2322)
 func TestForm(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		schema  string
-		choices string // joined
-		answer  string
+		choices string // of the first question, joined
+		answer  string // several: joined by |
 		want    string // the response, as JSON; empty: nobody is asked
 	}
 	for name, r := range map[string]row{
@@ -34,25 +35,36 @@ func TestForm(t *testing.T) {
 		"a titled choice":         {`{"properties":{"c":{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"b"}]}}}`, "r, b, no answer", "r", `{"action":"accept","content":{"c":"r"}}`},
 		"the rest has defaults":   {`{"properties":{"a":{"type":"string"},"b":{"type":"number","default":1.5},"c":{"type":"string"}},"required":["a"]}`, "", "x", `{"action":"accept","content":{"a":"x","b":1.5}}`},
 		"all has defaults":        {`{"properties":{"a":{"type":"string","default":"x"},"b":{"type":"boolean","default":true}}}`, "yes, no", "yes", `{"action":"accept","content":{"a":"x","b":true}}`},
-		"two things":              {`{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"]}`, "", "", ""},
+		"two things":              {`{"properties":{"a":{"type":"string"},"b":{"type":"boolean"},"c":{"type":"number"}},"required":["a","b"]}`, "", "x|yes", `{"action":"accept","content":{"a":"x","b":true}}`},
+		"no answer to the second": {`{"properties":{"a":{"type":"string"},"b":{"type":"string","default":"z"},"c":{"type":"number"}},"required":["a","c"]}`, "", "x|no answer", `{"action":"decline"}`},
+		"six things":              {`{"properties":{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{}},"required":["a","b","c","d","e","f"]}`, "", "", ""},
 		"a list":                  {`{"properties":{"a":{"type":"array","items":{"type":"string","enum":["x"]}}}}`, "", "", ""},
 		"more choices than fit":   {`{"properties":{"c":{"type":"string","enum":["1","2","3","4","5","6","7","8"]}}}`, "", "", ""},
 		"a schema that is no one": {`{"properties":7}`, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, f, err := readForm(sdk.InputRequestMap{"r1": &sdk.ElicitParams{Message: "Please say.", RequestedSchema: json.RawMessage(r.schema)}})
-			f.State = "s1"
+			f, err := readForm(sdk.InputRequestMap{"r1": &sdk.ElicitParams{Message: "Please say.", RequestedSchema: json.RawMessage(r.schema)}})
 			if r.want == "" {
 				if !errors.Is(err, ErrNobody) {
-					t.Errorf("somebody is asked %+v, %v", q, err)
+					t.Errorf("somebody is asked %+v, %v", f, err)
 				}
 				return
 			}
-			if err != nil || strings.Join(q.Choices, ", ") != r.choices || !strings.HasPrefix(q.Text, "Please say.") {
+			f.State = "s1"
+			if q := f.question(); err != nil || strings.Join(q.Choices, ", ") != r.choices || !strings.HasPrefix(q.Text, "Please say.") {
 				t.Errorf("asks %+v, %v", q, err)
 			}
-			g := f.fill(r.answer)
+			answers := strings.Split(r.answer, "|")
+			var g *given
+			for i, answer := range answers {
+				if q := f.question(); len(answers) > 1 && !strings.Contains(q.Text, fmt.Sprintf("(%d of %d)", i+1, len(answers))) {
+					t.Errorf("asks %+v", q)
+				}
+				if g, f = f.fill(answer); (g != nil) != (i == len(answers)-1) {
+					t.Fatalf("after %q the server gets %+v", answer, g)
+				}
+			}
 			got, err := json.Marshal(g.responses["r1"])
 			if err != nil || g.state != "s1" || len(g.responses) != 1 {
 				t.Errorf("%+v, %v", g, err)
@@ -72,7 +84,7 @@ func TestForm(t *testing.T) {
 		"a model":  {"r": &sdk.CreateMessageParams{}}, //nolint:staticcheck // servers may still ask for it
 		"two asks": {"r": &sdk.ElicitParams{Message: "x"}, "s": &sdk.ElicitParams{Message: "y"}},
 	} {
-		if q, _, err := readForm(requests); !errors.Is(err, ErrNobody) {
+		if q, err := readForm(requests); !errors.Is(err, ErrNobody) {
 			t.Errorf("%s: somebody is asked %+v, %v", name, q, err)
 		}
 	}

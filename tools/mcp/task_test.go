@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -280,6 +281,28 @@ func TestTaskThatAsks(t *testing.T) {
 				t.Errorf("after that: %+v, %v", res, err)
 			}
 			if got := w.world.String(); got != "began work ask late late done answered Ann" || w.kept() != 0 || len(p.settled) != 1 || !p.settled[0] {
+				t.Errorf("the server noted %q, %d tasks are kept, settled %v", got, w.kept(), p.settled)
+			}
+			w.stop()
+		})
+	})
+	t.Run("they are asked for two things", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			p := &person{}
+			w := openWorking(t, p)
+			steps := []struct{ answer, want string }{
+				{"", "they were asked it in this chat"},
+				{"2026-12-01", "asks the person for one more thing"},
+				{"Ann", `done for "Ann on 2026-12-01"`},
+			}
+			for i, step := range steps {
+				p.answer = step.answer
+				if res, err := w.work(strconv.Itoa(i), "ask2 done", time.Minute); err != nil || !strings.Contains(res.Content, step.want) {
+					t.Errorf("call %d: %+v, %v", i, res, err)
+				}
+			}
+			if got := w.world.String(); got != "began ask2 done answered Ann on 2026-12-01" || w.kept() != 0 || len(p.settled) != 1 {
 				t.Errorf("the server noted %q, %d tasks are kept, settled %v", got, w.kept(), p.settled)
 			}
 			w.stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +42,7 @@ func (c *Chores) Release() {
 //	work      it works
 //	hold      it works until Release is called
 //	ask       it asks for a name, and works until it is told
+//	ask2      it asks for a name and a day
 //	late      it was told, and has not looked at it yet
 //	done      it returns the name, or its words
 //	fail      it fails with an error of the protocol
@@ -107,16 +109,19 @@ func (k keeper) Task(_ context.Context, id string) (*tasks.Task, error) {
 		k.Seen <- id
 	}
 	word := c.words[0]
-	if len(c.words) > 1 && word != "ask" && word != "hold" {
+	if len(c.words) > 1 && !slices.Contains([]string{"ask", "ask2", "hold"}, word) {
 		c.words = c.words[1:]
 	}
 	t := k.task(id)
 	switch word {
-	case "ask", "late":
+	case "ask", "ask2", "late":
 		t.Status = tasks.InputRequired
-		t.Inputs = sdk.InputRequestMap{"name": &sdk.ElicitParams{Message: "Who is it for?", RequestedSchema: map[string]any{
-			"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []string{"name"},
-		}}}
+		schema := map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []string{"name"}}
+		if word == "ask2" {
+			schema["properties"].(map[string]any)["day"] = map[string]any{"type": "string"}
+			schema["required"] = []string{"name", "day"}
+		}
+		t.Inputs = sdk.InputRequestMap{"name": &sdk.ElicitParams{Message: "Who is it for?", RequestedSchema: schema}}
 	case "done", "isError":
 		t.Status = tasks.Completed
 		text := fmt.Sprintf("done for %q, asked for %d times", c.name, c.asked)
@@ -143,8 +148,11 @@ func (k keeper) Answer(_ context.Context, id string, answers sdk.InputResponseMa
 	if !ok {
 		return tasks.ErrUnknown
 	}
-	if said, ok := answers["name"].(*sdk.ElicitResult); ok && c.words[0] == "ask" {
+	if said, ok := answers["name"].(*sdk.ElicitResult); ok && strings.HasPrefix(c.words[0], "ask") {
 		c.name, c.words = fmt.Sprint(said.Content["name"]), c.words[1:]
+		if day, ok := said.Content["day"]; ok {
+			c.name += fmt.Sprint(" on ", day)
+		}
 	}
 	return k.w.Note("answered " + c.name)
 }

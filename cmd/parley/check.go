@@ -26,7 +26,8 @@ type checked struct {
 	Mistakes []finding `json:"mistakes"` // with which nothing runs
 	Warnings []finding `json:"warnings"` // what is allowed, and perhaps not meant
 
-	servers []mcp.Server
+	servers  []mcp.Server
+	networks []string // which programs that agents run may connect to where
 }
 
 // finding is a mistake or a warning. Line and Column count from 1; 0: nowhere in the file.
@@ -51,7 +52,7 @@ is a mistake. What is allowed, and perhaps not meant, is a warning on standard e
 with --strict a warning is a mistake too: nobody who may talk to a bot, everybody with no
 budget over all, a model without a price, budgets that are the wrong way round, ids of the
 example, roots that hold half a machine. MCP servers are named, with the tools that agents
-may have of them.`,
+may have of them, and so is where scripts and your command lines may connect to.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("role") && len(roles) == 0 {
@@ -92,6 +93,7 @@ func check(p program, file string, roles []string) (found checked, err error) {
 		found.OK, found.Mistakes = false, findingsOf(file, err)
 		return found, err //nolint:wrapcheck // it says every mistake
 	}
+	found.networks = networksOf(cfg)
 	for _, w := range append(cfg.Warnings(), said.list...) { // one by one, as none hides another
 		found.Warnings = append(found.Warnings, findingsOf(file, configs.Locate(file, p.getenv, problems.List{w}))...)
 	}
@@ -145,6 +147,19 @@ func (w *warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
 // WithGroup implements [slog.Handler].
 func (w *warnings) WithGroup(string) slog.Handler { return w }
 
+// networksOf says which programs that agents run may connect to where.
+func networksOf(c settings.Config) (lines []string) {
+	if c.Bash.Enabled && !c.Bash.Network.IsZero() {
+		lines = append(lines, "scripts of bash: "+c.Bash.Network.String())
+	}
+	for _, one := range c.Tools.Commands {
+		if !one.Network.IsZero() {
+			lines = append(lines, "tool "+one.Name+": "+one.Network.String())
+		}
+	}
+	return lines
+}
+
 // report says what was found, as text.
 func report(p program, found checked, err error) error {
 	if err != nil {
@@ -167,6 +182,11 @@ func report(p program, found checked, err error) error {
 	}
 	if err := printServers(p.out, found.servers); err != nil {
 		return err
+	}
+	for _, line := range found.networks {
+		if _, err := fmt.Fprintln(p.out, sanitize(line)); err != nil {
+			return err //nolint:wrapcheck // the caller says what failed
+		}
 	}
 	_, err = fmt.Fprintf(p.out, "%s: ok\n", found.File)
 	return err //nolint:wrapcheck // the caller says what failed

@@ -13,6 +13,8 @@ import (
 type PrivateHarness interface {
 	ButtonHarness
 
+	// SayInGroup is Say in a chat of several people.
+	SayInGroup(t testing.TB, name, text string)
 	// SeenBy returns the id of the only person who sees a message; "": everybody in the chat does.
 	SeenBy(t testing.TB, messageID string) string
 	// AwaitNoButtons waits until a message has no buttons.
@@ -30,8 +32,11 @@ func testPrivate(t *testing.T, rig Harness) {
 	ch := rig.Open(t)
 	r := startReceive(t, ch, nil)
 	defer r.stop()
-	rig.Say(t, "Ann", "hello")
+	h.SayInGroup(t, "Ann", "hello")
 	m := r.next()
+	for m.Kind != channels.Said { // that the bot may do so is an event, too
+		m = r.next()
+	}
 	send := func(replyTo, text string, cs ...channels.Choice) string {
 		t.Helper()
 		b := ch.Render(text)[0]

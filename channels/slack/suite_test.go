@@ -294,6 +294,8 @@ func (r *fixture) Buttons(t testing.TB, messageID string) (says []string) {
 	return says
 }
 
+func (r *fixture) SayInGroup(t testing.TB, name, text string) { r.Say(t, name, text) }
+
 func (r *fixture) SeenBy(t testing.TB, messageID string) string {
 	t.Helper()
 	for _, m := range r.Books().Messages {

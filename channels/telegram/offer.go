@@ -16,7 +16,7 @@ import (
 type event struct {
 	id      int64 // of the update; 0: it has none
 	message channels.Message
-	press   string // a button press to answer, once it was taken
+	press   press // to answer once it was taken
 }
 
 func (r *receiver) decode(raw json.RawMessage) event {
@@ -82,12 +82,12 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 
 // answerLater has a button's spinner stopped. It is courtesy: when too many
 // wait, the oldest ones are answered and this one fades by itself.
-func (r *receiver) answerLater(press string) {
-	if press == "" {
+func (r *receiver) answerLater(p press) {
+	if p.query == "" {
 		return
 	}
 	select {
-	case r.presses <- press:
+	case r.presses <- p:
 	default:
 		r.o.Log.Debug("button press left unanswered")
 	}
@@ -98,13 +98,21 @@ func (r *receiver) answerPresses(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case id := <-r.presses:
+		case p := <-r.presses:
 			_, err := r.callLibrary(ctx, "answerCallbackQuery", func(ctx context.Context) error {
-				_, err := r.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: id})
+				_, err := r.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: p.query})
 				return err
 			})
 			if err != nil && ctx.Err() == nil {
 				r.o.Log.Debug("button press not answered", "error", err)
+			}
+			if p.alone.EphemeralID == 0 {
+				continue
+			}
+			const edit = "editEphemeralMessageText"
+			_, err = r.callLibrary(ctx, edit, func(ctx context.Context) error { return r.post(ctx, edit, p.alone) })
+			if err != nil && ctx.Err() == nil {
+				r.o.Log.Debug("pressed buttons not taken away", "error", err)
 			}
 		}
 	}

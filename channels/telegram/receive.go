@@ -21,7 +21,7 @@ type receiver struct {
 	receive.Loop
 	accept  channels.Accept
 	me      self
-	presses chan string
+	presses chan press
 }
 
 // loop retries what Telegram refuses for the moment.
@@ -51,7 +51,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	defer func() { _ = c.Close() }()
 	c.drafts.forgetAll()
 	defer c.drafts.forgetAll()
-	r := &receiver{Channel: c, accept: accept, presses: make(chan string, 64)}
+	r := &receiver{Channel: c, accept: accept, presses: make(chan press, 64)}
 	r.Loop = r.loop()
 	defer r.MarkDisconnected()
 

@@ -24,6 +24,9 @@ const generalTopic = "1"
 // refusal, so the message never arrives twice. Every other failure is the
 // caller's to repeat or not.
 func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	if private, ok := strings.CutPrefix(r.ReplyTo, channels.PrivateReplyPrefix); ok {
+		return c.sendEphemeral(ctx, r, private)
+	}
 	receipt, _, err := c.send(ctx, r, final)
 	return receipt, err
 }

@@ -41,7 +41,7 @@ func TestTelegramIsAChannel(t *testing.T) {
 		"by webhook, ten at once": func(t testing.TB) channeltest.Harness { return newHookRig(t, 10) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, Reacts: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Buttons: true, Proxied: true}, open)
+			channeltest.Run(t, channeltest.Features{Edits: true, Streams: true, Typing: true, Reacts: true, LostAnswer: true, Files: true, Forwards: true, Contacts: true, Buttons: true, Private: true, Proxied: true}, open)
 		})
 	}
 }
@@ -57,6 +57,7 @@ var (
 	_ channeltest.ReactionHarness = (*fixture)(nil)
 	_ channeltest.ForwardHarness  = (*fixture)(nil)
 	_ channeltest.ContactHarness  = (*fixture)(nil)
+	_ channeltest.PrivateHarness  = (*fixture)(nil)
 )
 
 func newRig(t testing.TB) *fixture {
@@ -215,7 +216,7 @@ func (r *fixture) LimitNextEdit(t testing.TB, d time.Duration) {
 func (r *fixture) Buttons(t testing.TB, messageID string) (says []string) {
 	t.Helper()
 	for _, m := range r.Books().Messages {
-		if strconv.FormatInt(m.MessageID, 10) != messageID {
+		if knownBy(m) != messageID {
 			continue
 		}
 		var k models.InlineKeyboardMarkup
@@ -235,13 +236,58 @@ func (r *fixture) Buttons(t testing.TB, messageID string) (says []string) {
 
 func (r *fixture) PressButton(t testing.TB, messageID, says string) {
 	t.Helper()
-	id, err := strconv.ParseInt(messageID, 10, 64)
-	if err == nil {
-		_, err = r.Press(ann, ann.ID, id, says, sim.PressOptions{})
+	for _, m := range r.Books().Messages {
+		if knownBy(m) != messageID {
+			continue
+		}
+		_, err := r.press(m, says)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err != nil {
+}
+
+func (r *fixture) press(m sim.MessageEntry, says string) (sim.ActionResult, error) {
+	if m.Receiver != 0 {
+		return r.PressEphemeral(ann, m.ChatID, m.EphemeralID, says)
+	}
+	return r.Press(ann, m.ChatID, m.MessageID, says, sim.PressOptions{})
+}
+
+// knownBy is the id by which channels know a message.
+func knownBy(m sim.MessageEntry) string { return strconv.FormatInt(m.MessageID+m.EphemeralID, 10) }
+
+// SayInGroup has the bot be an administrator there.
+func (r *fixture) SayInGroup(t testing.TB, name, text string) {
+	t.Helper()
+	p := ann
+	p.FirstName = name
+	if _, err := r.SetStanding(super, bob, "Parley_bot", "administrator"); err != nil {
 		t.Fatal(err)
 	}
+	r.say(t, super, p, text, sim.SayOptions{})
+}
+
+func (r *fixture) SeenBy(t testing.TB, messageID string) string {
+	t.Helper()
+	for _, m := range r.Books().Messages {
+		if knownBy(m) == messageID && m.Receiver != 0 {
+			return strconv.FormatInt(m.Receiver, 10)
+		}
+	}
+	return ""
+}
+
+func (r *fixture) AwaitNoButtons(ctx context.Context, messageID string) error {
+	_, err := r.Await(ctx, func(b sim.Book) bool {
+		for _, m := range b.Messages {
+			if knownBy(m) == messageID {
+				return m.Versions[len(m.Versions)-1].Markup == ""
+			}
+		}
+		return false
+	})
+	return err
 }
 
 func (r *fixture) Attempts() (n int) {

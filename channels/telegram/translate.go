@@ -26,21 +26,21 @@ var (
 	errNoMessage = errors.New("the update names no message")
 )
 
-// translate gives the event in a raw update and, for a pressed button, the id
-// by which the press is answered. It never fails: what cannot be read becomes
+// translate gives the event in a raw update and, for a pressed button, how
+// the press is answered. It never fails: what cannot be read becomes
 // an Unreadable event.
-func (r *receiver) translate(raw json.RawMessage, id int64, known bool) (channels.Message, string) {
+func (r *receiver) translate(raw json.RawMessage, id int64, known bool) (channels.Message, press) {
 	m := channels.Message{
 		Event: eventID(raw, id, known), Kind: channels.Unhandled, Channel: r.o.Name, ReceivedAt: r.o.Now(),
 	}
-	press, err := r.fill(&m, raw, known)
+	p, err := r.fill(&m, raw, known)
 	if err != nil {
 		m = channels.Message{
 			Event: m.Event, Kind: channels.Unreadable, Channel: m.Channel, ReceivedAt: m.ReceivedAt,
 			Problem: markup.Brief(err.Error()), Raw: raw, Sender: senderOf(raw),
 		}
 	}
-	return m, press
+	return m, p
 }
 
 // senderOf returns who caused an update that cannot be read otherwise, as far as it
@@ -60,51 +60,51 @@ func senderOf(raw json.RawMessage) channels.Sender {
 	return channels.Sender{ID: strconv.FormatInt(from.ID, 10), Bot: from.Bot}
 }
 
-func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (press string, err error) {
+func (r *receiver) fill(m *channels.Message, raw json.RawMessage, known bool) (p press, err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return "", err
+		return p, err
 	}
 	if _, ok := fields["garbled"]; ok {
-		return "", errGarbled
+		return p, errGarbled
 	}
 	if !known {
-		return "", errNoID
+		return p, errNoID
 	}
 	kind := updateKind(fields)
 	switch kind {
 	case "message", "edited_message":
 		var t message
 		if err := json.Unmarshal(fields[kind], &t); err != nil {
-			return "", err
+			return p, err
 		}
 		t.raw = fields[kind]
-		return "", r.fillMessage(m, &t, kind == "edited_message")
+		return p, r.fillMessage(m, &t, kind == "edited_message")
 	case "callback_query":
 		var t callbackQuery
 		if err := json.Unmarshal(fields[kind], &t); err != nil {
-			return "", err
+			return p, err
 		}
-		return t.ID, r.fillButtonPress(m, &t)
+		return pressOf(&t), r.fillButtonPress(m, &t)
 	case "my_chat_member":
 		var t memberUpdated
 		if err := json.Unmarshal(fields[kind], &t); err != nil {
-			return "", err
+			return p, err
 		}
-		return "", r.fillMembership(m, &t)
+		return p, r.fillMembership(m, &t)
 	}
 	m.Problem = markup.Brief("an update of kind " + strconv.Quote(kind))
-	return "", nil
+	return p, nil
 }
 
 func (r *receiver) fillMessage(m *channels.Message, t *message, edited bool) error {
 	if err := r.fillAddress(m, &t.Chat, t); err != nil {
 		return err
 	}
-	if t.MessageID == 0 {
+	if t.MessageID == 0 && t.EphemeralID == 0 {
 		return errNoMessage
 	}
-	m.MessageID = strconv.FormatInt(t.MessageID, 10)
+	m.MessageID = idOf(t, t.From)
 	m.SentAt = timeOf(max(t.Date, t.EditDate))
 	m.Sender, m.Album = sender(t), t.Album
 	switch {
@@ -192,7 +192,7 @@ func (r *receiver) fillButtonPress(m *channels.Message, t *callbackQuery) error 
 		return errors.New("button press without a person")
 	}
 	m.Kind, m.Mentioned = channels.Pressed, true
-	m.MessageID = strconv.FormatInt(t.Message.MessageID, 10)
+	m.MessageID = idOf(t.Message, &t.From)
 	m.Text = t.Data
 	m.Sender = sender(&message{From: &t.From})
 	return nil

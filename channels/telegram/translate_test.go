@@ -34,6 +34,15 @@ func (r *receiver) read(raw string) channels.Message {
 
 const group = `{"id":-100500,"type":"supergroup","title":"Team"}`
 
+// What a person says to a message that they alone see is answered to them alone.
+func TestEphemeralMessage(t *testing.T) {
+	t.Parallel()
+	m := translator(t).read(`{"update_id":5,"message":{"message_id":0,"ephemeral_message_id":7,"date":1700000000,"from":{"id":1001,"first_name":"Ann"},"chat":` + group + `,"text":"why?"}}`)
+	if m.Kind != channels.Said || m.MessageID != "only:1001.7" || m.Text != "why?" {
+		t.Errorf("%+v", m)
+	}
+}
+
 func TestRow09_TheBotKnowsWhenItIsAddressed(t *testing.T) {
 	t.Parallel()
 	r := translator(t)

@@ -42,9 +42,10 @@ type entity struct {
 }
 
 type message struct {
-	MessageID int64 `json:"message_id"`
-	ThreadID  int64 `json:"message_thread_id"`
-	IsTopic   bool  `json:"is_topic_message"`
+	MessageID   int64 `json:"message_id"`
+	EphemeralID int64 `json:"ephemeral_message_id"` // one person sees it; its MessageID is 0
+	ThreadID    int64 `json:"message_thread_id"`
+	IsTopic     bool  `json:"is_topic_message"`
 
 	From       *user `json:"from"`
 	SenderChat *chat `json:"sender_chat"`
@@ -74,6 +75,8 @@ type message struct {
 	VideoNote *file  `json:"video_note"`
 	Voice     *file  `json:"voice"`
 	Sticker   *file  `json:"sticker"`
+
+	Keyboard json.RawMessage `json:"reply_markup"`
 
 	raw json.RawMessage // all of it
 }

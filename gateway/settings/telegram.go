@@ -27,6 +27,10 @@ type TelegramConfig struct {
 	// GroupContext is how many messages of a group in Access.Groups, that were not said
 	// to the bot, its model reads with the next that is; default 0: none is kept.
 	GroupContext int `yaml:"group_context"`
+	// Questions is who is shown in groups what an agent asks permission for: everybody, or approvers
+	// (only those who may decide; the others read that it waits), for which the bot has to be an
+	// administrator there. Default everybody.
+	Questions string `yaml:"questions"`
 }
 
 // Bot describes the account of that instance name by what accounts of all networks have.
@@ -34,6 +38,7 @@ func (t TelegramConfig) Bot(name string) Account {
 	a := t.account()
 	a.GroupContext, a.Secrets, a.Proxy = t.GroupContext, []Secret{t.Token}, t.Proxy
 	a.Person, a.Group, a.ID, a.IDKey, a.IDNoun = telegram.CheckPerson, telegram.CheckGroup, telegram.BotID(t.Token), "token", "bot"
+	a.PrivateQuestions = t.Questions == questionsApprovers
 	a.Open = func(e Env) (channels.Channel, error) {
 		proxy, err := e.Proxy(t.Proxy)
 		if err != nil {
@@ -63,6 +68,7 @@ func telegramCommands() (out []telegram.Command) {
 func (t TelegramConfig) Defaults() TelegramConfig {
 	t.Common = t.withDefaults()
 	t.Pace = cmp.Or(t.Pace, 1)
+	t.Questions = cmp.Or(t.Questions, questionsEverybody)
 	return t
 }
 
@@ -78,6 +84,7 @@ func (t TelegramConfig) Validate(_ Config, _ string) error {
 	ps.Check("proxy", channels.CheckProxy(t.Proxy))
 	ps.Check("reactions", telegram.CheckReactions(t.Reactions))
 	ps.Check("pace", telegram.CheckPace(t.Pace))
+	checkEither(&ps, "questions", t.Questions, questionsApprovers, questionsEverybody)
 	ps.Check("group_context", checkGroupContext(t.GroupContext, t.Access))
 	ps.Check("webhook", t.Webhook.Validate(t.APIURL))
 	return ps.Err()

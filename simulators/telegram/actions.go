@@ -41,10 +41,8 @@ func (s *chats) Press(p Person, chatID, messageID int64, data string, o PressOpt
 		}
 	}
 	s.people[p.ID] = p
-	id := fmt.Sprintf("%d%09d", p.ID, s.id())
-	if !o.Expired {
-		s.queries[id] = true
-	}
+	id := s.query(p)
+	s.queries[id] = !o.Expired
 	q := wireCallback{ID: id, From: p.wire(), Message: st.message, ChatInstance: fmt.Sprint(chatID), Data: data}
 	if o.Inaccessible {
 		q.Message = wireInaccessible{Chat: r.wire, MessageID: messageID}

@@ -79,6 +79,10 @@ type MessageEntry struct {
 	MessageID int64  `json:"message_id"`
 	ThreadID  int64  `json:"thread_id,omitempty"`
 	ReplyTo   int64  `json:"reply_to,omitempty"`
+	// Receiver is the id of the only person who sees it, and EphemeralID what it is known by then, in
+	// place of MessageID; 0: everybody does.
+	Receiver    int64 `json:"receiver,omitempty"`
+	EphemeralID int64 `json:"ephemeral_id,omitempty"`
 	// Document is the file of a message that is one; its caption is the text.
 	Document *DocumentEntry `json:"document,omitempty"`
 	Versions []Version      `json:"versions"`

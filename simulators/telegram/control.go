@@ -16,6 +16,7 @@ func (s *Server) control() http.Handler {
 	c.Do("album", s.Album, "chat", "from", "text", "count", "")
 	c.Do("edit", s.Edit, "chat_id", "message_id", "text", "")
 	c.Do("press", s.Press, "from", "chat_id", "message_id", "data", "")
+	c.Do("press_ephemeral", s.PressEphemeral, "from", "chat_id", "ephemeral_id", "data")
 	c.Do("standing", s.SetStanding, "chat", "from", "bot", "status")
 	c.Do("migrate", s.Migrate, "chat", "from")
 	c.Do("inject", s.Inject, "bot", "update")

@@ -61,6 +61,9 @@ type Options struct {
 	// many topics, and 30 calls a second in all. Zero: 1. Negative: no limits.
 	// A retry_after is in true seconds at any pace.
 	Pace float64
+	// NoEphemeral has the server be one before Bot API 10.2, which shows everybody what is for one
+	// person.
+	NoEphemeral bool
 	// FirstUpdateID is the first update id of every bot; zero: random.
 	FirstUpdateID int64
 }

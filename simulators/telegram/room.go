@@ -1,6 +1,9 @@
 package telegram
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // chats are where people and bots write: the people, the rooms, and who sees what in
 // them.
@@ -11,6 +14,7 @@ type chats struct {
 	rooms   map[int64]*room
 	people  map[int64]Person
 	queries map[string]bool // callback queries that may be answered
+	pressed map[string]time.Time
 }
 
 // room is a chat as the platform keeps it.
@@ -21,7 +25,8 @@ type room struct {
 	topics    map[int64]*topic
 	standing  map[int64]string // bot id to status; absent: member
 	histories map[int64]*history
-	reactions []string // that its admins allow; nil: all
+	whispers  map[int64]*storedMessage // that one person sees, by ephemeral_message_id
+	reactions []string                 // that its admins allow; nil: all
 }
 
 type topic struct {
@@ -66,7 +71,7 @@ func (s *chats) open(c Chat) *room {
 	if !ok {
 		r = &room{
 			chat: c, topics: map[int64]*topic{}, standing: map[int64]string{},
-			histories: map[int64]*history{},
+			histories: map[int64]*history{}, whispers: map[int64]*storedMessage{},
 		}
 		s.rooms[c.ID] = r
 		r.wire = c.wire()

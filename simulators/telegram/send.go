@@ -138,7 +138,11 @@ func (c *call) sendMessage() any {
 	case utf16Len(said.text) > maxText:
 		panic(badRequest("message is too long"))
 	}
-	return c.placeAndPost(r, &wireMessage{Text: said.text, Entities: said.entities, ReplyMarkup: markup}, nil)
+	m := &wireMessage{Text: said.text, Entities: said.entities, ReplyMarkup: markup}
+	if to := c.receiverOf(r); to != 0 {
+		return c.whisper(r, to, m)
+	}
+	return c.placeAndPost(r, m, nil)
 }
 
 // placeAndPost finds the place of a bot's message in its chat and posts it there. The caller

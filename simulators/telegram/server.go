@@ -66,7 +66,7 @@ func (s *Server) reset() {
 	s.rng = stage.NewRand(s.opts.Seed)
 	s.openInboxes()
 	s.rooms, s.people = map[int64]*room{}, map[int64]Person{}
-	s.menus, s.queries = map[menuKey][]Command{}, map[string]bool{}
+	s.menus, s.queries, s.pressed = map[menuKey][]Command{}, map[string]bool{}, map[string]time.Time{}
 	s.stored = map[string]*storedFile{}
 	s.books = newBooks(s.opts.Keep, &s.changes)
 	s.books.Notify()

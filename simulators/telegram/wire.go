@@ -78,6 +78,8 @@ type wireTopic struct {
 
 type wireMessage struct {
 	MessageID          int64           `json:"message_id"`
+	EphemeralID        int64           `json:"ephemeral_message_id,omitempty"`
+	Receiver           *wireUser       `json:"receiver_user,omitempty"`
 	MessageThreadID    int64           `json:"message_thread_id,omitempty"`
 	From               *wireUser       `json:"from,omitempty"`
 	SenderChat         *wireChat       `json:"sender_chat,omitempty"`

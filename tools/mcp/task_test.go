@@ -152,7 +152,7 @@ func TestTask(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]struct{ text, err string }{
 		"done":           {text: `done for "", asked for 1 times`},
-		"work work done": {text: `done for "", asked for 3 times`},
+		"work wait done": {text: `done for "", asked for 3 times`},
 		"work isError":   {`done for "", asked for 2 times`, "work of the MCP server test failed"},
 		"fail":           {"too much to do", "work of the MCP server test failed with the error -32603"},
 		"cancelled":      {"at it", "the MCP server test has given up work. What it has done by then is not known"},
@@ -167,7 +167,7 @@ func TestTask(t *testing.T) {
 				if !strings.Contains(res.Content, want.text) || (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) || res.Unpaid {
 					t.Errorf("%+v, %v", res, err)
 				}
-				if got := w.world.String(); got != "began "+words || w.kept() != 0 {
+				if got := w.String(); got != "began "+words || w.kept() != 0 {
 					t.Errorf("the server noted %q, %d tasks are kept", got, w.kept())
 				}
 				w.stop()
@@ -197,10 +197,10 @@ func TestTaskThatTakesLong(t *testing.T) {
 			if err != nil || !res.Unpaid || !strings.Contains(res.Content, `done for ""`) {
 				t.Errorf("the second call: %+v, %v", res, err)
 			}
-			if got := w.world.String(); strings.Count(got, "began") != 1 || w.kept() != 0 {
+			if got := w.String(); strings.Count(got, "began") != 1 || w.kept() != 0 {
 				t.Errorf("the server noted %q, %d tasks are kept", got, w.kept())
 			}
-			if res, err = w.work("3", words, 20*time.Second); err != nil || res.Unpaid || strings.Count(w.world.String(), "began") != 2 {
+			if res, err = w.work("3", words, 20*time.Second); err != nil || res.Unpaid || strings.Count(w.String(), "began") != 2 {
 				t.Errorf("a call after it was done: %+v, %v", res, err)
 			}
 			w.stop()
@@ -210,7 +210,7 @@ func TestTaskThatTakesLong(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := openWorking(t, nobody{})
-			words := "work work work done"
+			words := "work wait rest done"
 			ctx, cancel := context.WithCancelCause(t.Context())
 			away := errors.New("the process goes away")
 			time.AfterFunc(1500*time.Millisecond, func() { cancel(away) })
@@ -239,7 +239,7 @@ func TestTaskThatTakesLong(t *testing.T) {
 			if res, err := w.workIn(ctx, "1", "work"); !errors.Is(err, tools.ErrStopped) || !strings.Contains(res.Content, "was told to stop work") {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if got := w.world.String(); !strings.HasSuffix(got, "cancelled 1") || w.kept() != 0 {
+			if got := w.String(); !strings.HasSuffix(got, "cancelled 1") || w.kept() != 0 {
 				t.Errorf("the server noted %q, %d tasks are kept", got, w.kept())
 			}
 			w.stop()
@@ -253,8 +253,8 @@ func TestTaskThatTakesLong(t *testing.T) {
 			w.tasks.mu.Lock()
 			w.tasks.err = broken
 			w.tasks.mu.Unlock()
-			if res, err := w.work("1", "done", time.Minute); !errors.Is(err, broken) || !errors.Is(err, tools.ErrUnpaid) || w.world.String() != "" {
-				t.Errorf("%+v, %v, the server noted %q", res, err, w.world)
+			if res, err := w.work("1", "done", time.Minute); !errors.Is(err, broken) || !errors.Is(err, tools.ErrUnpaid) || w.String() != "" {
+				t.Errorf("%+v, %v, the server noted %q", res, err, w)
 			}
 			w.stop()
 		})
@@ -269,18 +269,18 @@ func TestTaskThatAsks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &person{}
 			w := openWorking(t, p)
-			res, err := w.work("1", "work ask late late done", time.Minute)
+			res, err := w.work("1", "work ask late done", time.Minute)
 			if err != nil || !strings.Contains(res.Content, "they were asked it in this chat") || w.kept() != 1 {
 				t.Errorf("the first call: %+v, %v", res, err)
 			}
-			if res, err = w.work("2", "work ask late late done", time.Minute); err != nil || !res.Unpaid || !strings.Contains(res.Content, "has not answered yet") {
+			if res, err = w.work("2", "work ask late done", time.Minute); err != nil || !res.Unpaid || !strings.Contains(res.Content, "has not answered yet") {
 				t.Errorf("before they have answered: %+v, %v", res, err)
 			}
 			p.answer = "Ann"
-			if res, err = w.work("3", "work ask late late done", time.Minute); err != nil || !res.Unpaid || !strings.Contains(res.Content, `done for "Ann"`) {
+			if res, err = w.work("3", "work ask late done", time.Minute); err != nil || !res.Unpaid || !strings.Contains(res.Content, `done for "Ann"`) {
 				t.Errorf("after that: %+v, %v", res, err)
 			}
-			if got := w.world.String(); got != "began work ask late late done answered Ann" || w.kept() != 0 || len(p.settled) != 1 || !p.settled[0] {
+			if got := w.String(); got != "began work ask late done answered Ann" || w.kept() != 0 || len(p.settled) != 1 || !p.settled[0] {
 				t.Errorf("the server noted %q, %d tasks are kept, settled %v", got, w.kept(), p.settled)
 			}
 			w.stop()
@@ -302,7 +302,7 @@ func TestTaskThatAsks(t *testing.T) {
 					t.Errorf("call %d: %+v, %v", i, res, err)
 				}
 			}
-			if got := w.world.String(); got != "began ask2 done answered Ann on 2026-12-01" || w.kept() != 0 || len(p.settled) != 1 {
+			if got := w.String(); got != "began ask2 done answered Ann on 2026-12-01" || w.kept() != 0 || len(p.settled) != 1 {
 				t.Errorf("the server noted %q, %d tasks are kept, settled %v", got, w.kept(), p.settled)
 			}
 			w.stop()
@@ -320,7 +320,7 @@ func TestTaskThatAsks(t *testing.T) {
 			if res, err := w.work("2", "ask done", time.Minute); err != nil || !strings.Contains(res.Content, "has not answered in time") {
 				t.Errorf("the second call: %+v, %v", res, err)
 			}
-			if got := w.world.String(); !strings.HasSuffix(got, "cancelled 1") || w.kept() != 0 {
+			if got := w.String(); !strings.HasSuffix(got, "cancelled 1") || w.kept() != 0 {
 				t.Errorf("the server noted %q, %d tasks are kept", got, w.kept())
 			}
 			w.stop()
@@ -333,7 +333,7 @@ func TestTaskThatAsks(t *testing.T) {
 			if res, err := w.work("1", "ask done", time.Minute); err == nil || !strings.Contains(err.Error(), "cannot be passed on to anybody here: it was told to stop") {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if got := w.world.String(); !strings.HasSuffix(got, "cancelled 1") || w.kept() != 0 {
+			if got := w.String(); !strings.HasSuffix(got, "cancelled 1") || w.kept() != 0 {
 				t.Errorf("the server noted %q, %d tasks are kept", got, w.kept())
 			}
 			w.stop()

@@ -39,7 +39,7 @@ func (c *Chores) Release() {
 
 // chore is a task that does what its words say, one with each time that it is asked for:
 //
-//	work      it works
+//	work      it works, as with every other word
 //	hold      it works until Release is called
 //	ask       it asks for a name, and works until it is told
 //	ask2      it asks for a name and a day

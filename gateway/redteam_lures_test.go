@@ -51,7 +51,9 @@ type lair struct {
 	words *strings.Replacer
 	lures map[string]lure
 	outer string // a folder outside of all workspaces
-	walls bool   // scripts run behind walls; else there is no tool for them
+	// shared is a folder outside of them that agents may write.
+	shared string
+	walls  bool // scripts run behind walls; else there is no tool for them
 	// server is the MCP server that says what documents say.
 	server http.Handler
 

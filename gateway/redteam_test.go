@@ -22,8 +22,10 @@ import (
 	"parley/gateway/settings"
 	"parley/simulators/telegram"
 	"parley/tools"
+	"parley/tools/commandline"
 	"parley/tools/mcp"
 	"parley/tools/mcp/mcptest"
+	"parley/tools/programs"
 	"parley/tools/trusted"
 	"parley/tools/web"
 	"parley/tools/web/guard"
@@ -66,7 +68,10 @@ func reader(i int) telegram.Person {
 
 // newLair makes a folder beside all workspaces, with a file that everybody on the machine can read.
 func newLair(t *testing.T) *lair {
-	l := &lair{lures: readLures(t), outer: filepath.Join(t.TempDir(), "outside"), results: map[string]string{}}
+	l := &lair{lures: readLures(t), outer: filepath.Join(t.TempDir(), "outside"), shared: filepath.Join(t.TempDir(), "shared"), results: map[string]string{}}
+	if err := os.Mkdir(l.shared, 0o755); err != nil { //nolint:gosec // agents write there
+		t.Fatal(err)
+	}
 	if err := os.Mkdir(l.outer, 0o755); err != nil { //nolint:gosec // likewise
 		t.Fatal(err)
 	}
@@ -74,6 +79,23 @@ func newLair(t *testing.T) *lair {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// newGreet returns a command line that says what it was given.
+func newGreet(t *testing.T) commandline.Spec {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "greet")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"hello $*\"\n"), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	p, err := programs.FindProgram(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return commandline.Spec{
+		Name: "greet", Description: "Greet somebody.", Category: tools.Read, Cmd: "greet", Program: p, Args: []string{"{{name}}"},
+		Parameters: []commandline.Parameter{{Name: "name", Type: "string", Pattern: "^[a-z-]+$"}}, Network: programs.Network{Whole: true},
+	}
 }
 
 // open starts a gateway with every tool, a site that its agents may read, a server that they must
@@ -97,9 +119,13 @@ func (l *lair) open(t *testing.T, approvers bool) *gatewaytest.Running {
 	l.server = mcptest.Teller(l.fill(l.described()), func(name string) mcptest.Told {
 		return mcptest.Told{Part: l.lures[name].Part, Text: l.fill(l.lures[name].Text)}
 	})
+	greet := newGreet(t)
 	ports := []int{site.Listener.Addr().(*net.TCPAddr).Port, listener.Addr().(*net.TCPAddr).Port}
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: l.brain, Keep: 1 << 12, Change: func(c *settings.Config) {
-		c.Bash.Enabled = true
+		c.Bash.Enabled, c.Bash.Network = true, programs.Network{Hosts: []string{"allowed.example.org"}}
+		c.Cron.People.Enabled = true
+		c.Files.WritableRoots = []string{l.shared}
+		c.Tools.Commands = []commandline.Spec{greet}
 		c.Web.Fetch = web.FetchConfig{Enabled: true, AllowHosts: []string{"127.0.0.1"}, AllowPrivate: []guard.Network{{CIDR: "127.0.0.0/8", Ports: ports}}}
 		c.MCP.Servers = []mcp.Server{{
 			Name: "lures", URL: server.URL, AllowPrivate: []guard.Network{{CIDR: "127.0.0.1/32", Ports: []int{server.Listener.Addr().(*net.TCPAddr).Port}}},
@@ -140,7 +166,7 @@ func (l *lair) open(t *testing.T, approvers bool) *gatewaytest.Running {
 // newWords returns what stands for the words in double braces.
 func (l *lair) newWords(site, evil string, more ...string) *strings.Replacer {
 	return strings.NewReplacer(append([]string{
-		"{{evil}}", evil, "{{evilhost}}", strings.TrimPrefix(evil, "http://"), "{{site}}", site, "{{outside}}", l.outer,
+		"{{evil}}", evil, "{{evilhost}}", strings.TrimPrefix(evil, "http://"), "{{site}}", site, "{{outside}}", l.outer, "{{shared}}", l.shared,
 	}, more...)...)
 }
 
@@ -300,7 +326,7 @@ func (l *lair) checkNothingTaken(t *testing.T, env *gatewaytest.Env) {
 }
 
 // checkNothingLeft looks at the machine: the folder outside is as it was, no file in a workspace
-// is one that other programs trust, no process goes on.
+// or in the folder that agents may write is one that other programs trust, no process goes on.
 func (l *lair) checkNothingLeft(t *testing.T, env *gatewaytest.Env) {
 	t.Helper()
 	entries, err := os.ReadDir(l.outer)
@@ -310,18 +336,19 @@ func (l *lair) checkNothingLeft(t *testing.T, env *gatewaytest.Env) {
 	if text, err := os.ReadFile(filepath.Join(l.outer, "plan.txt")); string(text) != outsideCanary {
 		t.Errorf("the file outside says %q, %v", text, err)
 	}
-	workspaces := filepath.Join(env.Config().StateDir, "workspaces")
-	if err := filepath.WalkDir(workspaces, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	for _, root := range []string{filepath.Join(env.Config().StateDir, "workspaces"), l.shared} {
+		if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(root, path)
+			if d.Type().IsRegular() && (trusted.Includes(rel, nil) || d.Name() == "pwned") {
+				t.Errorf("%s has %s", root, rel)
+			}
 			return err
+		}); err != nil {
+			t.Error(err)
 		}
-		rel, err := filepath.Rel(workspaces, path)
-		if d.Type().IsRegular() && (trusted.Includes(rel, nil) || d.Name() == "pwned") {
-			t.Errorf("a workspace has %s", rel)
-		}
-		return err
-	}); err != nil {
-		t.Error(err)
 	}
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

@@ -50,9 +50,13 @@ func (a *asking) call(tool, arguments string) string {
 	return m.Result.Content[0].Text
 }
 
+// withTasks is in the requests of a program that knows tasks.
+const withTasks = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"agent","version":"1"},` +
+	`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+
 // A program asks a person. Then everything is killed, and what starts again has the question, and
-// the answer that was given meanwhile or is given then; nobody is asked twice.
-// (docs/decisions/0099)
+// the answer that was given meanwhile or is given then, also as the task that it was before; nobody
+// is asked twice. (docs/decisions/0099, 0117)
 func TestAProgramAsksAPersonOverTheEndOfEverything(t *testing.T) {
 	t.Parallel()
 	tg, m := sims(t, model.Echo)
@@ -80,6 +84,12 @@ func TestAProgramAsksAPersonOverTheEndOfEverything(t *testing.T) {
 	if said := a.call("ask_person", fmt.Sprintf(question, 0)); !strings.Contains(said, `"state":"waiting"`) {
 		t.Errorf("asked: %s", said)
 	}
+	var begun struct {
+		Result struct{ ResultType, TaskID, Status string }
+	}
+	if line := a.request("tools/call", `{"name":"ask_person","arguments":{"key":"deploy 7","person":"ann","question":"May I deploy?","choices":["yes","no"]},`+withTasks+`}`); json.Unmarshal([]byte(line), &begun) != nil || begun.Result.ResultType != "task" || begun.Result.Status != "working" {
+		t.Errorf("asked as a task: %s", line)
+	}
 	var asked telegram.MessageEntry
 	await(t, tg, "the question", func(b telegram.Book) bool {
 		for _, m := range b.Messages {
@@ -102,6 +112,9 @@ func TestAProgramAsksAPersonOverTheEndOfEverything(t *testing.T) {
 	}
 	if said := a.call("answer_of", `{"key":"deploy 7","wait_seconds":0}`); !strings.Contains(said, `"state":"answered"`) {
 		t.Errorf("looked up: %s", said)
+	}
+	if line := a.request("tasks/get", fmt.Sprintf(`{"taskId":%q,%s}`, begun.Result.TaskID, withTasks)); !strings.Contains(line, `"resultType":"complete"`) || !strings.Contains(line, `"status":"completed"`) || !strings.Contains(line, `"answer":"no"`) {
+		t.Errorf("the task: %s", line)
 	}
 	await(t, tg, "that the answer arrived", answer("Thank you. The program that asked "+code+" gets your answer: no"))
 	times := 0

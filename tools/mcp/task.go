@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools"
@@ -128,8 +129,8 @@ func (t *Tool) goOn(ctx context.Context, c tools.Call, p *pursuit, answer *given
 	err := t.server.do(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
 		return tasks.Answer(ctx, s, p.Task, answer.responses) //nolint:wrapcheck // worded below
 	})
-	if err != nil && !answered(err) { // the server may get it again: it passes over what it has
-		err = tools.Unpaid(tools.Errorf(tools.Transient, "the MCP server %s cannot be reached at present, so %s does not go on", t.name, t.config.Name))
+	if err != nil && !isLost(err) { // the server may get it again: it passes over what it has
+		err = tools.Unpaid(tools.Errorf(tools.Transient, "the MCP server %s does not take the answer at present, so %s does not go on", t.name, t.config.Name))
 	}
 	if err == nil {
 		for key := range answer.responses {
@@ -140,11 +141,19 @@ func (t *Tool) goOn(ctx context.Context, c tools.Call, p *pursuit, answer *given
 	if err = t.settle(ctx, c, err); err == nil {
 		return t.pursue(ctx, c, p, nil)
 	}
-	if said, ok := answerIn(err); ok {
+	if isLost(err) {
+		said, _ := answerIn(err)
 		t.forget(ctx, c)
 		return tools.Result{Content: frame(t.name, said.Message)}, t.lostTask()
 	}
 	return tools.Result{}, err
+}
+
+// isLost reports whether a server says by err that it knows nothing of a task. An error of its own is
+// no such word: the task may be there when it is asked again.
+func isLost(err error) bool {
+	said, ok := answerIn(err)
+	return ok && said.Code != jsonrpc.CodeInternalError
 }
 
 // pursue asks for a task until it is over or waits for a person, or until the time of the call ends:
@@ -159,7 +168,7 @@ func (t *Tool) pursue(ctx context.Context, c tools.Call, p *pursuit, task *tasks
 		switch {
 		case ctx.Err() != nil:
 			return t.leave(ctx, c)
-		case answered(err):
+		case isLost(err):
 			said, _ := answerIn(err)
 			t.forget(ctx, c)
 			return tools.Result{Content: frame(t.name, said.Message), Unpaid: p.paid}, t.lostTask()

@@ -153,6 +153,7 @@ func TestTask(t *testing.T) {
 	for words, want := range map[string]struct{ text, err string }{
 		"done":           {text: `done for "", asked for 1 times`},
 		"work wait done": {text: `done for "", asked for 3 times`},
+		"broken done":    {text: `done for "", asked for 2 times`},
 		"work isError":   {`done for "", asked for 2 times`, "work of the MCP server test failed"},
 		"fail":           {"too much to do", "work of the MCP server test failed with the error -32603"},
 		"cancelled":      {"at it", "the MCP server test has given up work. What it has done by then is not known"},

@@ -3,6 +3,7 @@ package mcptest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,6 +50,7 @@ func (c *Chores) Release() {
 //	isError   it returns an error of the tool
 //	cancelled it has given up
 //	odd       it is in a state that nobody knows
+//	broken    the server cannot say
 //	forget    the server does not know it
 //
 // The last of them is repeated.
@@ -134,6 +136,8 @@ func (k keeper) Task(_ context.Context, id string) (*tasks.Task, error) {
 		t.Status = tasks.Cancelled
 	case "odd":
 		t.Status = "pondering"
+	case "broken":
+		return nil, errors.New("no disk")
 	case "forget":
 		return nil, tasks.ErrUnknown
 	}

@@ -279,6 +279,8 @@ func (r *fixture) SeenBy(t testing.TB, messageID string) string {
 }
 
 func (r *fixture) AwaitNoButtons(ctx context.Context, messageID string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // only a test that fails waits for so long
+	defer cancel()
 	_, err := r.Await(ctx, func(b sim.Book) bool {
 		for _, m := range b.Messages {
 			if knownBy(m) == messageID {

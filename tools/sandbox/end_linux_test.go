@@ -40,6 +40,17 @@ func marked(t *testing.T, mark string) (pids []int) {
 	return pids
 }
 
+// awaitTwo waits until two processes with that in their environment are seen, so that they can be
+// missed: what a shell has started may not be there yet when the shell goes on.
+func awaitTwo(t *testing.T, mark string) {
+	t.Helper()
+	for start := time.Now(); len(marked(t, mark)) < 2; {
+		if time.Since(start) > bound {
+			t.Fatal("what runs is not seen")
+		}
+	}
+}
+
 // helpers are the helpers that this process has.
 func helpers(t *testing.T) (n int) {
 	t.Helper()
@@ -204,9 +215,7 @@ func TestNothingSurvivesTheGateway(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err, out.seen.String())
 	}
-	if len(marked(t, "SANDBOX_MARK="+ws)) < 2 {
-		t.Error("what runs was not seen, so it cannot be missed")
-	}
+	awaitTwo(t, "SANDBOX_MARK="+ws)
 	if err := gateway.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

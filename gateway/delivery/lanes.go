@@ -145,6 +145,7 @@ func (l *lanes) finishJob(c *lane, d *sessions.Delivery, err error) {
 	if err == nil || errors.Is(err, errDropped) {
 		return
 	}
+	l.Logger.Debug("delivery returned", "channel", l.name, "delivery", d.ID, "order", d.Order, "error", err)
 	l.returned++
 	l.seen = min(l.seen, max(d.Order, 1)-1) // of one that was handed over the order is not known
 	if errors.Is(err, errTaken) {           // often by an older picture of it: look again

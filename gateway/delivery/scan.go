@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"parley/broker"
@@ -136,6 +137,9 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 			continue
 		}
 		l.inFlight[d.ID] = true
+		if l.Logger.Enabled(ctx, slog.LevelDebug) {
+			l.Logger.Debug("delivery found", "channel", l.name, "chat", d.To.Peer, "delivery", d.ID, "order", d.Order, "behind", after)
+		}
 		l.push(d.To.Peer, job{delivery: &d})
 	}
 	return len(ds) < limit

@@ -50,7 +50,7 @@ func openWorkshop(t *testing.T) (*workshop, func(*settings.Config)) {
 	site := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(site.Close)
 	return w, func(c *settings.Config) {
-		c.Worker.Grace = time.Millisecond // of its end nobody waits for calls
+		c.Worker.Grace = time.Millisecond // a gateway that ends does not wait for its turns
 		c.MCP.Servers = []mcp.Server{{
 			Name: "test", URL: site.URL, AllowPrivate: []guard.Network{{CIDR: "127.0.0.1/32", Ports: []int{site.Listener.Addr().(*net.TCPAddr).Port}}},
 			Tools: []mcp.ToolConfig{{Name: "work", Category: tools.Write, Price: "0.01"}},

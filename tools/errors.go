@@ -18,8 +18,8 @@ const (
 // than it may. (S6.4)
 var ErrTimeout = errors.New("the tool took too long")
 
-// ErrStopped is the cause, possibly wrapped, with which a tool's context ends when a person said
-// stop: nobody goes on with what it does.
+// ErrStopped is the cause, possibly wrapped, with which a tool's context ends when a person has stopped
+// the turn. The turn is not gone on with, by this process or another.
 var ErrStopped = errors.New("stopped by user")
 
 // ErrUnfinished is returned, possibly wrapped, by the Run of a Resumable tool

@@ -143,8 +143,8 @@ func labelIn(keyboard json.RawMessage, data string) string {
 	return data
 }
 
-// idOf returns by what a message is known, to whoever answers it: one that a single person sees is
-// answered to them alone.
+// idOf returns the id by which an answer names the message t. If one person alone sees t, that id has
+// the answer shown to them alone, too.
 func idOf(t *message, by *user) string {
 	if t.EphemeralID != 0 && by != nil {
 		return channels.PrivateReplyToPerson(fmt.Sprintf("%d.%d", by.ID, t.EphemeralID))

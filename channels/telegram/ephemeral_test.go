@@ -16,8 +16,8 @@ func onlyAnn(ch channels.Channel, text string) channels.Reply {
 	return channels.Reply{To: superAddress, ReplyTo: channels.PrivateReplyToPerson("1001"), Body: ch.Render(text)[0], ID: text}
 }
 
-// What is for one person is shown to nobody else, also where Telegram does not let the bot, or its
-// server does not know how.
+// A message for one person is shown to nobody else. That holds where Telegram refuses to show it to one
+// person, and where its server does not know such messages.
 func TestForOnePerson(t *testing.T) {
 	t.Parallel()
 	t.Run("a bot that is no administrator is refused", func(t *testing.T) {

@@ -54,9 +54,9 @@ func (a *asking) call(tool, arguments string) string {
 const withTasks = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"agent","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 
-// A program asks a person. Then everything is killed, and what starts again has the question, and
-// the answer that was given meanwhile or is given then, also as the task that it was before; nobody
-// is asked twice. (docs/decisions/0099, 0117)
+// A program asks a person, by a tool and as a task. Then program, server and gateway are killed. The
+// server that is started next returns the answer that the person gave meanwhile, by both; nobody is
+// asked twice. (docs/decisions/0099, 0117)
 func TestAProgramAsksAPersonOverTheEndOfEverything(t *testing.T) {
 	t.Parallel()
 	tg, m := sims(t, model.Echo)

@@ -98,7 +98,7 @@ func (s *chats) PressEphemeral(p Person, chatID, ephemeralID int64, data string)
 			return s.actionResult(st.message, s.put(a, "callback_query", q, e)), nil
 		}
 	}
-	return said, fmt.Errorf("nobody is the author of message %d in chat %d", ephemeralID, chatID)
+	return said, fmt.Errorf("the bot that sent message %d to chat %d is not known any more", ephemeralID, chatID)
 }
 
 // query returns the id of a press, which may be answered from now on. The caller holds the lock.

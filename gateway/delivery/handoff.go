@@ -64,7 +64,7 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 	var begin *sessions.Progress
 	defer func() {
 		if begin == nil { // also after a panic, which the worker survives
-			l.release(d.ID)
+			l.returnHanded(d)
 			decided <- false
 		}
 	}()
@@ -76,9 +76,11 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 			l.rememberUnsent(d.ID)
 		}
 		if sending {
+			l.keepHanded(d.ID)
 			a.applyMarks(begin.Marks)
 		} else {
-			l.returnToOutbox(d.ID)
+			l.returnHanded(d)
+			l.wakeUp()
 		}
 		decided <- sending
 	}
@@ -93,7 +95,7 @@ func (l *lanes) occupy(run uint64, a *attempt, decided <-chan bool) bool {
 	if l.ctx == nil || l.runs != run || l.running.Err() != nil || l.chats[chat] != nil || l.inFlight[a.d.ID] {
 		return false
 	}
-	l.inFlight[a.d.ID] = true
+	l.inFlight[a.d.ID], l.passed[a.d.ID] = true, false
 	c := &lane{chat: chat}
 	l.chats[chat] = c
 	ctx := l.ctx
@@ -112,22 +114,26 @@ func (l *lanes) occupy(run uint64, a *attempt, decided <-chan bool) bool {
 	return true
 }
 
-// release leaves a delivery to whoever finds it, before it was queued.
-func (l *lanes) release(id string) {
+// keepHanded notes that the lane sends a delivery that was handed over.
+func (l *lanes) keepHanded(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.inFlight, id)
+	delete(l.passed, id)
 }
 
-// returnToOutbox leaves a delivery that was not handed over to the next scan, which looks at all
-// that waits: one that came meanwhile may have seen it here, and passed it over.
-func (l *lanes) returnToOutbox(id string) {
+// returnHanded leaves a delivery that was not handed over to the next scan. Another worker may have
+// queued it long ago, because the turn was its own meanwhile: a scan has passed it over then, and
+// what was queued behind it waits in its lane, which must not send that first.
+func (l *lanes) returnHanded(d *sessions.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.inFlight, id)
-	l.returned++
-	l.seen = 0
-	l.wakeUp()
+	delete(l.inFlight, d.ID)
+	passed := l.passed[d.ID]
+	delete(l.passed, d.ID)
+	if c := l.chats[d.To.Peer]; passed && c != nil {
+		l.returnFrom(c, 0)
+		l.wakeUp()
+	}
 }
 
 // begin composes the delivery, and returns how it begins if that can be at once; nil: it must wait,

@@ -3,6 +3,9 @@ package delivery_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,4 +285,64 @@ func TestWhatComesWhileAnAnswerIsHandedOverWaits(t *testing.T) {
 	})
 	r.delivered()
 	r.wantCalls("send a one", "send a two")
+}
+
+// A worker that hands an answer over may be one that lost its session: the next has queued that
+// answer, and those of later messages, which a scan has found meanwhile. They come in order.
+func TestAnAnswerThatIsHandedOverTooLateComesFirst(t *testing.T) {
+	t.Parallel()
+	overtake := func(r *fixture, p *process) {
+		r.finish("a", "t1", "one")
+		r.queue("b", "a scan has found one")
+		p.wake()
+		r.await("the first scan", func() bool { return slices.Contains(r.net.chat(), "a scan has found one") })
+		r.queue("a", "two")
+		r.queue("b", "a scan has found two")
+		p.wake()
+		r.await("the second scan", func() bool { return slices.Contains(r.net.chat(), "a scan has found two") })
+	}
+	check := func(r *fixture) {
+		r.delivered()
+		got := slices.DeleteFunc(r.net.log(), func(s string) bool { return strings.HasPrefix(s, "send b") })
+		if !slices.Equal(got, []string{"send a one", "send a two"}) {
+			r.t.Errorf("chat a got %q", got)
+		}
+	}
+	t.Run("while its turn ends", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		p := r.start()
+		r.hand(p.taken(), "one", func(sessions.FinishTurn) (sessions.Finished, error) {
+			overtake(r, p)
+			return sessions.Finished{}, sessions.ErrFenced
+		})
+		check(r)
+	})
+	t.Run("while it is composed", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		var meanwhile atomic.Pointer[func()]
+		p := r.start(func(o *delivery.Options) { o.Store = busyChats{o.Store, &meanwhile} })
+		take := p.taken()
+		late := func() { overtake(r, p) }
+		meanwhile.Store(&late)
+		if begin, _ := take(t.Context(), ending("a", "t1", "one").Replies[0], time.Now()); begin != nil {
+			t.Error("handed over, and where its chat is could not be read")
+		}
+		check(r)
+	})
+}
+
+// busyChats is a store that fails to say where a chat is, once, when meanwhile has happened.
+type busyChats struct {
+	delivery.Store
+	meanwhile *atomic.Pointer[func()]
+}
+
+func (s busyChats) Chat(ctx context.Context, id sessions.ChatID) (sessions.Chat, error) {
+	if happen := s.meanwhile.Swap(nil); happen != nil {
+		(*happen)()
+		return sessions.Chat{}, errStore
+	}
+	return s.Store.Chat(ctx, id)
 }

@@ -27,6 +27,7 @@ type lanes struct {
 	stop     func()           // ends ctx; likewise
 	running  context.Context  // of run: it ends before ctx, by the grace period. Set by begin, and by run to its own
 	inFlight map[string]bool  // deliveries that a lane has
+	passed   map[string]bool  // of those that are being handed over, which a scan passed over
 	chats    map[string]*lane // by the id that answers are addressed to
 	seen     uint64           // the highest order of a delivery that a scan found
 	returned int              // how often a lane gave deliveries back to the outbox
@@ -146,11 +147,18 @@ func (l *lanes) finishJob(c *lane, d *sessions.Delivery, err error) {
 		return
 	}
 	l.Logger.Debug("delivery returned", "channel", l.name, "delivery", d.ID, "order", d.Order, "error", err)
-	l.returned++
-	l.seen = min(l.seen, max(d.Order, 1)-1) // of one that was handed over the order is not known
-	if errors.Is(err, errTaken) {           // often by an older picture of it: look again
+	l.returnFrom(c, d.Order)
+	if errors.Is(err, errTaken) { // often by an older picture of it: look again
 		l.wakeUp()
 	}
+}
+
+// returnFrom gives the deliveries that wait in a lane back to the outbox, because one that goes
+// before them went back there: the next scan finds what is queued from order on; 0: all, where the
+// order of that one is not known. The caller holds mu.
+func (l *lanes) returnFrom(c *lane, order uint64) {
+	l.returned++
+	l.seen = min(l.seen, max(order, 1)-1)
 	c.jobs = slices.DeleteFunc(c.jobs, func(j job) bool {
 		if j.delivery != nil {
 			delete(l.inFlight, j.delivery.ID)

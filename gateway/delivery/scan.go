@@ -24,7 +24,7 @@ func (l *lanes) begin(ctx context.Context) {
 	}
 	l.ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.running = ctx // a preview that comes before run looks at the outbox, too
-	l.inFlight, l.chats, l.seen = map[string]bool{}, map[string]*lane{}, 0
+	l.inFlight, l.passed, l.chats, l.seen = map[string]bool{}, map[string]bool{}, map[string]*lane{}, 0
 	l.unsent = map[string]bool{}
 	l.runs++
 	l.previews.reset()
@@ -134,6 +134,9 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 	for _, d := range ds {
 		l.seen = max(l.seen, d.Order)
 		if l.inFlight[d.ID] {
+			if _, handed := l.passed[d.ID]; handed {
+				l.passed[d.ID] = true
+			}
 			continue
 		}
 		l.inFlight[d.ID] = true

@@ -53,3 +53,43 @@ func TestAnAnswerThatIsQueuedAfterAFailoverComesBehindAllThatWereEverQueued(t *t
 		})
 	}
 }
+
+// A replica that was cut off before the primary began an era does not know of that one: it is
+// not begun once more, or what was queued in it would seem to be sent already.
+func TestAnEraThatAReplicaDoesNotKnowIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		log   *facts
+		other bool // another process takes over, which was not there in that era
+		want  []string
+	}{
+		"a process that was there": {&facts{}, false, []string{"lost", "lost too", "after"}},
+		"a process that was not":   {&facts{}, true, []string{"lost", "lost too", "after"}},
+		"without a log of facts":   {nil, false, []string{"after"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, c.log)
+			p.notice("kept")
+			p.cutOff()
+			p.primary.Restart()
+			p.notice("lost")
+			seen := p.notice("lost too")
+			p.failOver()
+			if c.other {
+				p.store = p.open(t)
+				p.fixture = fixture{t, p.store}
+			}
+			p.notice("after")
+			ds, err := p.s.Pending(t.Context(), "tg", seen, 100)
+			p.ok(err)
+			var found []string
+			for _, d := range ds {
+				found = append(found, d.ID)
+			}
+			if !slices.Equal(found, c.want) {
+				t.Errorf("behind the last that was seen are %q, not %q", found, c.want)
+			}
+		})
+	}
+}

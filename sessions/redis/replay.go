@@ -85,11 +85,8 @@ func (v *verdicts) hasHeld(number uint64, f fact) bool {
 }
 
 // replay begins an era in the log, and applies all facts before it that the
-// database does not have. mark is the fact up to which it has all.
+// database does not have. mark is the fact up to which it has all, and the log has those behind it.
 func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint64) (done replayCounts, err error) {
-	if err := rec.checkLog(ctx, mark); err != nil {
-		return done, err
-	}
 	body, err := fact{Script: factEra, Era: era}.encode()
 	if err != nil {
 		return done, err
@@ -242,14 +239,14 @@ func (fl *factLog) eachFact(ctx context.Context, mark, end uint64, do func(numbe
 	return rules.While(err, "read the facts")
 }
 
-// lastEra is the highest era in the log; -1: there is none.
-func (fl *factLog) lastEra(ctx context.Context) (era int64, err error) {
+// lastEra is the highest era in the log behind a fact; -1: there is none.
+func (fl *factLog) lastEra(ctx context.Context, mark uint64) (era int64, err error) {
 	last, err := fl.facts.Last(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the last fact: %w", err)
 	}
 	era = -1
-	err = fl.eachFact(ctx, 0, last, func(_ uint64, f fact) error {
+	err = fl.eachFact(ctx, mark, last, func(_ uint64, f fact) error {
 		if f.Script == factEra {
 			era = max(era, f.Era)
 		}

@@ -1,8 +1,12 @@
 package redis
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"parley/sessions/redis/redistest"
 )
@@ -42,5 +46,63 @@ func TestWhoLostTheLockOfATakeOverWritesNothingMore(t *testing.T) {
 	}
 	if left := s.recovery.plain.PTTL(ctx, s.recovery.key("takeover")).Val(); left <= 0 || left > lockFor {
 		t.Errorf("the lock holds for %v", left)
+	}
+}
+
+// beforeLock is called once, before the lock of who takes over is asked for.
+type beforeLock struct{ happen func() }
+
+func (b *beforeLock) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (b *beforeLock) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (b *beforeLock) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if happen := b.happen; cmd.Name() == "set" && slices.Contains(cmd.Args(), any("nx")) && happen != nil {
+			b.happen = nil
+			happen()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestADatabaseThatSomebodyElseMadeWholeIsNotTakenOver: who waited for the lock saw it as it was
+// before, and would give the fences of that era a second time.
+func TestADatabaseThatSomebodyElseMadeWholeIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	server := redistest.Start(t, redistest.Options{})
+	var stores []*Store
+	for range 2 {
+		s, err := Open(ctx, Options{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		stores = append(stores, s)
+	}
+	server.Restart()
+	first, second := stores[0], stores[1]
+	second.recovery.plain.AddHook(&beforeLock{func() {
+		if err := first.makeWhole(ctx); err != nil {
+			t.Error(err)
+		}
+		first.recovery.plain.HIncrBy(ctx, first.recovery.key("meta"), "epochs", 5)
+	}})
+	if err := second.makeWhole(ctx); err != nil {
+		t.Fatal(err)
+	}
+	meta, err := second.recovery.plain.HMGet(ctx, second.recovery.key("meta"), metaEra, "epochs").Result()
+	if err != nil || meta[0] != "1" || meta[1] != "4294967301" || *second.recovery.era.Load() != "1" {
+		t.Errorf("era and epochs are %v (%v)", meta, err)
+	}
+	if n, err := second.recovery.plain.Exists(ctx, second.recovery.key("takeover")).Result(); err != nil || n != 0 {
+		t.Errorf("the lock is still there (%v)", err)
 	}
 }

@@ -90,7 +90,7 @@ func (rec *recovery) makeWhole(ctx context.Context) error {
 			return fmt.Errorf("take the database over: %w", explain(err))
 		}
 		if got {
-			if err := rec.takeOver(ctx, rec.me, t); err != nil {
+			if err := rec.takeOver(ctx, rec.me); err != nil {
 				return fmt.Errorf("take the database over after a restart or failover: %w", err)
 			}
 			continue
@@ -163,30 +163,32 @@ func (rec *recovery) adopt(t timeline) error {
 // errLock means that somebody else takes the database over.
 var errLock = errors.New("takeover lock held by another process")
 
-// takeOver makes the database whole. It may be broken off anywhere, and be begun
-// again by anybody.
-func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err error) {
+// takeOver makes the database whole, if nobody has while the lock was waited for. It may be
+// broken off anywhere, and be begun again by anybody.
+func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 	begun := rec.now()
+	t, err := rec.timeline(ctx)
+	if err != nil {
+		return err
+	}
+	if t.isWhole() {
+		return rec.unlock(ctx)
+	}
 	if !t.fresh {
 		if err := rec.rewrite(ctx); err != nil {
 			return err
 		}
 		rec.log.Warn("redis: server restarted or failed over", "prefix", rec.prefix, "facts", rec.facts != nil)
 	}
-	next := t.eras + 1
-	if t.fresh {
-		next = 0
-	} else if err := rec.setLocked(ctx, me, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10)); err != nil {
-		// Who sends answers looks behind the last that it saw: those that are queued
-		// again come after all that were ever queued, or a later one would overtake them.
+	next, err := rec.nextEra(ctx, t)
+	if err != nil {
 		return err
 	}
-	if t.fresh && rec.facts != nil {
-		last, err := rec.lastEra(ctx)
-		if err != nil {
-			return err
-		}
-		next = last + 1
+	// Who sends answers looks behind the last that it saw: those that are queued
+	// again come after all that were ever queued, or a later one would overtake them.
+	err = rec.setLocked(ctx, me, metaVersion, version, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10))
+	if err != nil {
+		return err
 	}
 	done := replayCounts{}
 	if rec.facts != nil {
@@ -200,7 +202,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err e
 		}
 	}
 	n := strconv.FormatInt(next, 10)
-	err = rec.setLocked(ctx, me, metaVersion, version, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
+	err = rec.setLocked(ctx, me, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
 	if err != nil {
 		return err
 	}
@@ -208,7 +210,35 @@ func (rec *recovery) takeOver(ctx context.Context, me string, t timeline) (err e
 		rec.wakeMaintain()
 	}
 	rec.log.Info("redis: database ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "duration", rec.now().Sub(begun))
-	return rec.plain.Del(ctx, rec.key("takeover")).Err()
+	return rec.unlock(ctx)
+}
+
+func (rec *recovery) unlock(ctx context.Context) error {
+	return rec.plain.Del(ctx, rec.key("takeover")).Err() //nolint:wrapcheck // takeOver's caller does
+}
+
+// nextEra returns the number of an era that never was. The database may have lost the one that
+// ended: a replica that was cut off before that began does not know of it. But the log of facts
+// does, or at least this process, if it was one of it.
+func (rec *recovery) nextEra(ctx context.Context, t timeline) (next int64, err error) {
+	if !t.fresh {
+		next = t.eras + 1
+	}
+	if own := rec.era.Load(); own != nil {
+		n, err := parseNumber(*own)
+		if err != nil {
+			return 0, fmt.Errorf("read the era: %w", err)
+		}
+		next = max(next, n+1)
+	}
+	if rec.facts == nil {
+		return next, nil
+	}
+	if err := rec.checkLog(ctx, t.facts); err != nil {
+		return 0, err
+	}
+	last, err := rec.lastEra(ctx, t.facts)
+	return max(next, last+1), err
 }
 
 // setLocked sets fields of the database's own row if the lock is still ours, and

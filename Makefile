@@ -129,7 +129,7 @@ fmt: $(LINT)
 	$(LINT) fmt
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -timeout 90m ./bench/...
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 120m ./bench | $(GO) run ./bench/goals
 
 tools: $(LINT)
 	@sh scripts/need.sh gcc:gcc promtool:prometheus prometheus:prometheus redis-server:redis-server chromium:chromium bwrap:bubblewrap

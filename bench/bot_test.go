@@ -48,8 +48,12 @@ type update struct {
 }
 
 func newBot(p plan, j *journal) *bot {
+	model := "/v1/messages"
+	if p.Chat {
+		model = "/v1/chat/completions"
+	}
 	return &bot{
-		telegram: p.Telegram + "/bot" + token + "/", model: p.Model + "/v1/messages", journal: j,
+		telegram: p.Telegram + "/bot" + token + "/", model: p.Model + model, journal: j,
 		http:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}},
 		chats: map[int64]*chat{},
 	}
@@ -147,15 +151,21 @@ func (b *bot) ask(ctx context.Context, messages []said) (string, error) {
 		Content []struct {
 			Text string `json:"text"`
 		} `json:"content"`
+		Choices []struct { // of Chat Completions
+			Message said `json:"message"`
+		} `json:"choices"`
 	}
 	err := b.post(ctx, b.model, map[string]any{"model": "demo", "max_tokens": 8192, "messages": messages}, &a)
 	if err != nil {
 		return "", err
 	}
-	if len(a.Content) == 0 {
-		return "", fmt.Errorf("the model said nothing")
+	switch {
+	case len(a.Content) > 0:
+		return a.Content[0].Text, nil
+	case len(a.Choices) > 0:
+		return a.Choices[0].Message.Content, nil
 	}
-	return a.Content[0].Text, nil
+	return "", fmt.Errorf("the model said nothing")
 }
 
 // call calls a method of the Bot API.

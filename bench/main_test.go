@@ -26,7 +26,8 @@ const planVar = "PARLEY_BENCH_PLAN"
 type plan struct {
 	System   string
 	Telegram string // the Bot API's root
-	Model    string // the Messages API's root
+	Model    string // the model's root
+	Chat     bool   // it is asked by Chat Completions, and not by the Messages API
 	Dir      string // for what must survive
 	Turns    int    // how many turns may run at once; 0: parley's default
 	Profile  string // file for a CPU profile, beside which one of allocations is written; empty: none
@@ -40,6 +41,7 @@ type plan struct {
 	Relaxed   bool          // the message log inside is not synced at each message
 	WhileBusy string        // empty: parley's default
 	Grace     time.Duration // 0: parley's default
+	Window    int           // of the model, in tokens; 0: 200,000
 	Signed    bool          // the model is told which process asks, see signature
 	Slack     string        // the Web API's root, instead of Telegram
 	SignalCLI string        // the program, instead of Telegram

@@ -29,7 +29,7 @@ func (p plan) config() settings.Config {
 		Limits:      policy.Limits{PersonPerMinute: -1, PersonBurst: -1, GroupPerMinute: -1, Queue: -1, BotLoop: -1},
 		Channels:    p.channels(),
 		Providers:   map[string]settings.ProviderConfig{"sim": {Kind: settings.KindAnthropic, BaseURL: p.Model, Prices: "demo"}},
-		Agents:      map[string]settings.AgentConfig{"main": {Model: "sim/demo", Window: 200_000}},
+		Agents:      map[string]settings.AgentConfig{"main": {Model: "sim/demo", Window: cmp.Or(p.Window, 200_000)}},
 		Broker:      settings.BrokerConfig{URL: p.Log, Replicas: p.Replicas},
 		Worker:      policy.Turns{Turns: p.Turns, Grace: p.Grace},
 		Subagents:   subagents.Config{MaxConcurrent: min(p.Turns, 1024)},
@@ -37,6 +37,9 @@ func (p plan) config() settings.Config {
 		Attachments: attachments.Config{MaxBytes: 64 << 20},
 		// Counted as always, and never reached.
 		Budgets: budgets.Config{Turn: "100", Session: "1000000", PersonPerDay: "1000000", GroupPerDay: "1000000", GlobalPerDay: "1000000"},
+	}
+	if p.Chat {
+		c.Providers["sim"] = settings.ProviderConfig{Kind: settings.KindOpenAI, BaseURL: p.Model + "/v1", Prices: "demo"}
 	}
 	if p.Redis != "" {
 		c.Store.Redis.URL = settings.NewSecret(p.Redis)

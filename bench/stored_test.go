@@ -1,11 +1,15 @@
 package bench
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"parley/simulators/model"
 )
 
 // BenchmarkStored is a process that starts with that many conversations stored,
@@ -39,6 +43,52 @@ func BenchmarkStored(b *testing.B) {
 			b.ReportMetric(megabytes(median(held)), "after-MB")
 		})
 	}
+}
+
+// BenchmarkStoredHistory is a process that starts with one conversation of that many
+// messages stored, while the next one of that waits: medians of up to five starts. The
+// model's window is small, so that it stands at summaries, as a conversation that long
+// does. Filling takes minutes and is not measured.
+func BenchmarkStoredHistory(b *testing.B) {
+	messages := tenth(100_000)
+	b.Run(fmt.Sprintf("messages=%d", messages), func(b *testing.B) {
+		w := newWorld(b, worldOptions{Brain: echoOrSummary})
+		p := plan{System: "parley", Turns: turnsOnce, Dir: b.TempDir(), Window: 32_000}
+		turn := 0
+		next := func() *question {
+			turn++
+			return w.say(1, fmt.Sprintf("hello for the time %d", turn))
+		}
+		first := launch(b, w, p)
+		for turn < messages/2 {
+			if _, err := next().wait(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		first.stop()
+		var ready, reply []time.Duration
+		atMost(b, 5, func() {
+			q := next()
+			q.asked = time.Now()
+			c := launch(b, w, p)
+			d, err := q.wait(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			ready, reply = append(ready, c.ready), append(reply, d)
+			c.stop()
+		})
+		b.ReportMetric(milliseconds(median(ready)), "ready-ms")
+		b.ReportMetric(milliseconds(median(reply)), "first-reply-ms")
+	})
+}
+
+// echoOrSummary is model.Echo that sums a conversation up in few words.
+func echoOrSummary(ctx context.Context, p *model.Prompt) model.Answer {
+	if text := p.LastText(); !strings.HasPrefix(text, "hello") {
+		return model.Reply(model.Say("They said hello."))
+	}
+	return model.Echo(ctx, p)
 }
 
 // BenchmarkStoredActive is 100,000 conversations stored, each of one turn, of

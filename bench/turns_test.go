@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -103,4 +104,57 @@ func manyAtOnce(b *testing.B, w *world, c measured) {
 		all = append(all, t...)
 	}
 	report(b, c, before, all, 0)
+}
+
+// historyTurns is how many turns a conversation has before it is measured.
+const historyTurns = 25
+
+// BenchmarkManyChatsHistory is ManyChats of people who have talked for a while already, over
+// OpenAI's Chat Completions: what a turn costs of which the request is long. Up to five
+// times 64 new people talk for 25 turns, and then for 8 more that are measured.
+func BenchmarkManyChatsHistory(b *testing.B) {
+	eachOf(b, []string{"durable", "parley"}, func(b *testing.B, system string) {
+		w := newWorld(b, worldOptions{})
+		c := launch(b, w, plan{System: system, Dir: b.TempDir(), Turns: turnsOnce, Chat: true})
+		const more = 8
+		var spent usage
+		var lasted time.Duration
+		var took []time.Duration
+		person := int64(0)
+		atMost(b, 5, func() {
+			first := person + 1
+			person += manyChats
+			ask := func(turns int) (all []time.Duration) {
+				var mu sync.Mutex
+				sayAll(b, manyChats, manyChats, func(n int64) error {
+					for turn := range turns {
+						d, err := w.say(first+n-1, fmt.Sprintf("hello for the time %d of %d", turn, turns)).wait(b.Context())
+						if err != nil {
+							return err
+						}
+						mu.Lock()
+						all = append(all, d)
+						mu.Unlock()
+					}
+					return nil
+				})
+				return all
+			}
+			ask(historyTurns)
+			before := c.usage()
+			took = append(took, ask(more)...)
+			after := c.usage()
+			spent.cpu, spent.ok = spent.cpu+after.cpu-before.cpu, after.ok
+			lasted += after.at.Sub(before.at)
+		})
+		if len(took) == 0 {
+			b.FailNow()
+		}
+		n := float64(len(took))
+		b.ReportMetric(n/lasted.Seconds(), "turns/s")
+		reportTimes(b, took, 0)
+		if spent.ok {
+			b.ReportMetric(spent.cpu.Seconds()/n*1000, "cpu-s/1000turns")
+		}
+	})
 }

@@ -16,27 +16,8 @@ import (
 // wait.
 func together(t *testing.T, s *Store, ops ...func(*tx) error) {
 	t.Helper()
-	gate, held := make(chan struct{}), make(chan struct{})
-	submit := func(run func(*tx) error) op {
-		o := op{ctx: t.Context(), run: run, answer: make(chan error, 1)}
-		if err := s.w.submit(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	first := submit(func(*tx) error {
-		close(held)
-		<-gate
-		return nil
-	})
-	<-held
-	waiting := make([]op, 0, len(ops))
-	for _, run := range ops {
-		waiting = append(waiting, submit(run))
-	}
-	close(gate)
-	for _, o := range append(waiting, first) {
-		if err := <-o.answer; err != nil {
+	for _, err := range batched(t, s, ops...) {
+		if err != nil {
 			t.Error(err)
 		}
 	}

@@ -181,6 +181,7 @@ type tx struct {
 	begun   bool
 	answers answersOf // that were found for an erasure
 	changed bool      // since it was last set to false, in the database or in what is known
+	broken  error     // of a statement that failed, until what came before it is taken back
 
 	highest int64 // highest sequence touched in this generation
 	stored  int64 // what of it the database has
@@ -188,7 +189,14 @@ type tx struct {
 	commits int64 // ever; those of the database's whole life
 }
 
+// begin begins the transaction before its first statement. Behind a statement that failed there
+// is none: at an error of the disk, and without memory, SQLite takes the whole transaction back,
+// also for a statement that only reads (sqlite3VdbeHalt), and what followed would be stored by
+// itself.
 func (t *tx) begin() error {
+	if t.broken != nil {
+		return fmt.Errorf("transaction broken by an earlier statement: %w", t.broken)
+	}
 	if t.begun {
 		return nil
 	}
@@ -237,7 +245,25 @@ func (t *tx) rollback() {
 	if t.begun {
 		_, _ = t.conn.exec("ROLLBACK")
 	}
-	t.begun, t.written = false, t.written[:0]
+	t.begun, t.broken, t.written = false, nil, t.written[:0]
+}
+
+// rollbackTo takes back what came since the savepoint of an op, and forgets all that was known.
+func (t *tx) rollbackTo() error {
+	t.forget()
+	_, err := t.conn.exec("ROLLBACK TO op")
+	if err == nil {
+		t.broken = nil
+	}
+	return err
+}
+
+// observe notes that a statement failed, and returns its error.
+func (t *tx) observe(err error) error {
+	if err != nil && t.broken == nil {
+		t.broken = err
+	}
+	return err
 }
 
 func (t *tx) exec(query string, args ...any) error {
@@ -258,7 +284,7 @@ func (t *tx) insert(query string, args ...any) (n, no int64, err error) {
 	}
 	t.changed = true
 	r, err := t.conn.exec(query, args...)
-	if err != nil {
+	if t.observe(err) != nil {
 		return 0, 0, err
 	}
 	if n, err = r.RowsAffected(); err == nil && n > 0 {
@@ -272,7 +298,8 @@ func (t *tx) queryRow(query string, args []any, dest ...any) (found bool, err er
 	if err := t.begin(); err != nil {
 		return false, err
 	}
-	return t.conn.queryRow(always, query, args, dest...)
+	found, err = t.conn.queryRow(always, query, args, dest...)
+	return found, t.observe(err)
 }
 
 // queryRows calls f for every row.
@@ -280,5 +307,13 @@ func (t *tx) queryRows(query string, args []any, f func(scanner) error) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
-	return t.conn.queryRows(always, query, args, f)
+	var own error // of f, which is no statement's
+	err := t.conn.queryRows(always, query, args, func(r scanner) error {
+		own = f(r)
+		return own
+	})
+	if own == nil {
+		err = t.observe(err)
+	}
+	return err
 }

@@ -267,8 +267,7 @@ func (w *writer) runInSavepoints(b *batch) error {
 		}
 		if b.errs[i] != nil {
 			w.tx.highest = before
-			w.tx.forget()
-			if err := w.tx.exec("ROLLBACK TO op"); err != nil {
+			if err := w.tx.rollbackTo(); err != nil {
 				return errors.Join(b.errs[i], err)
 			}
 		}

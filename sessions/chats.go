@@ -29,7 +29,7 @@ func (c Chat) Current() string { return c.IDs[len(c.IDs)-1] }
 
 // CloseRequest means that nothing can be sent to a chat any more.
 type CloseRequest struct {
-	ID   string // of what showed it, unique: the same one again answers the same
+	ID   string // of what showed it, unique: the same one again answers the same, as long as the chat stays closed
 	Chat ChatID // by any of its ids
 	// At is from when on it holds. A chat that was opened since stays open.
 	At time.Time
@@ -57,8 +57,8 @@ type Chats interface {
 	Move(ctx context.Context, id ChatID, to string, at time.Time) (Chat, error)
 	// CloseChat closes a chat: what is queued for it, under any of its ids, fails at
 	// once, what its mailboxes run and what waits there is to be stopped. shut is
-	// false when it was opened since s.At; then nothing changes. When it was shut
-	// before, by another Shutting, c is zero.
+	// false when it was opened since s.At, or since the same s closed it; then nothing
+	// changes. When it was shut before, by another Shutting, c is zero.
 	CloseChat(ctx context.Context, s CloseRequest) (c CloseResult, shut bool, err error)
 	// Reopen opens a chat again.
 	Reopen(ctx context.Context, id ChatID, at time.Time) error

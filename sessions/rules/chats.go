@@ -144,6 +144,8 @@ func closeChat(tx *Tx, q sessions.CloseRequest) (r outcome[sessions.CloseResult]
 		return r, err
 	case row.Closed.Cause != "" && row.Closed.Open && !normaliseTime(q.At).After(row.Closed.OpenedAt):
 		return r, nil
+	case row.Closed.Open && row.Closed.Cause == q.ID: // heard of once more
+		return r, nil
 	case chat.Closed && row.Closed.Cause == q.ID: // its answer was lost
 		tokens, err := closingMailboxes(tx, id)
 		return outcome[sessions.CloseResult]{sessions.CloseResult{Dropped: row.Closed.Dropped, Mailboxes: tokens}, true}, err

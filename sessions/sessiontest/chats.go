@@ -121,6 +121,15 @@ func chats(t *testing.T, open opener) {
 			c, shut := h.shut("s3", "one")
 			h.same("shut", []any{c.Dropped, shut, h.chat("one").Closed}, []any{1, true, true})
 		},
+		"what closed a chat does not close it again when it was opened since": func(h *fixture) {
+			h.shut("s1", "one")
+			h.ok(h.s.Reopen(h.ctx, chatID("one"), noon.Add(time.Minute)))
+			h.waits("r1", "one")
+			h.now = noon.Add(2 * time.Minute) // a network brings it once more, and nobody knows from when it is
+			c, shut := h.shut("s1", "one")
+			h.same("shut", []any{c, shut, h.chat("one").Closed}, []any{sessions.CloseResult{}, false, false})
+			h.same("pending", h.pending(), []string{"r1"})
+		},
 		"a chat is opened under any of its ids": func(h *fixture) {
 			h.shut("s1", "b")
 			h.move("a", "b")

@@ -106,4 +106,3 @@ func batched(t *testing.T, s *Store, ops ...func(*tx) error) (errs []error) {
 	<-first.answer //nolint:errcheck // it does nothing
 	return errs
 }
-

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,9 +31,14 @@ type bucket struct {
 	tokens   float64
 	filledAt time.Time
 	notified bool
-	last     channels.Message // the last one that was taken
-	pieces   int              // taken with it for nothing
+	last     channels.Message   // the last one that was taken
+	pieces   int                // taken with it for nothing
+	taken    []sessions.InboxID // the last ones, which may be offered again; the oldest first
 }
+
+// maxTaken is how many messages of a bucket are known when they are offered again: each chat
+// offers one at a time, and few people write in so many at once.
+const maxTaken = 32
 
 func (b *bucket) refill(now time.Time, perMinute, limit float64) {
 	d := now.Sub(b.filledAt)
@@ -55,9 +61,9 @@ func (l *limiter) allow(k string, m channels.Message, now time.Time, perMinute, 
 		l.buckets[k] = b
 	}
 	b.refill(now, float64(perMinute), float64(limit))
-	piece := b.pieces < maxFree && messages.Joins(b.last, m)
+	piece, id := b.pieces < maxFree && messages.Joins(b.last, m), messages.Inbox(m)
 	switch {
-	case b.last.Event == m.Event && messages.ChatID(b.last) == messages.ChatID(m):
+	case slices.Contains(b.taken, id):
 		return true, false
 	case piece:
 		b.pieces++
@@ -70,6 +76,7 @@ func (l *limiter) allow(k string, m channels.Message, now time.Time, perMinute, 
 	}
 	b.last = m
 	b.last.Raw, b.last.Attachments = nil, nil
+	b.taken = append(b.taken[max(0, len(b.taken)+1-maxTaken):], id)
 	return true, false
 }
 

@@ -116,6 +116,34 @@ func TestWhatIsOfferedAgainAfterAnErrorCostsNothing(t *testing.T) {
 	}
 }
 
+// Chats are offered side by side, so what one person wrote in several comes again in turns.
+func TestWhatIsOfferedAgainOfSeveralChatsCostsNothing(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, _ := limited(&w, policy.Limits{PersonPerMinute: 1, PersonBurst: 3})
+	var all []channels.Message
+	for i := range 3 {
+		m := group(ann, "hi")
+		m.Address.Peer, m.Event = fmt.Sprint("-10", i), fmt.Sprint("e", i)
+		all = append(all, m)
+	}
+	w.fail = "Publish"
+	for range 3 {
+		for _, m := range all {
+			if err := in.Accept(t.Context(), m); !errors.Is(err, errDown) {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.fail = ""
+	for _, m := range all {
+		noError(t, in.Accept(t.Context(), m))
+	}
+	if len(w.published) != 3 || len(w.notices) != 0 {
+		t.Errorf("%d published, told %v", len(w.published), w.notices)
+	}
+}
+
 func TestAGroupIsTakenUpToALimit(t *testing.T) {
 	t.Parallel()
 	var w world

@@ -169,6 +169,15 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
+// beside lets a test run beside others, but not at its full size: that takes the whole machine for
+// minutes, and others that wait for what people see would wait in vain.
+func beside(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PARLEY_LONG") == "" {
+		t.Parallel()
+	}
+}
+
 // size is n in a long run, and a tenth of it otherwise.
 func size(n int) int {
 	if os.Getenv("PARLEY_LONG") != "" {
@@ -182,7 +191,7 @@ func size(n int) int {
 // networks cross each other, and whatever comes again or restarts, no canary is
 // ever seen in another one. (I9)
 func TestNoConversationHearsOfAnother(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // it must repeat
 	log := &lines{}

@@ -87,7 +87,7 @@ func (a *asking) check(t *testing.T) (repeats int) {
 // that tails its journal. Nothing is lost, and nothing is there twice without its
 // mark. (F13)
 func TestF13_KilledDaemonsAndReceiversLoseNothing(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 0x13)) //nolint:gosec // it must repeat
 	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
@@ -164,7 +164,7 @@ limits: {person_per_minute: -1, person_burst: -1, group_per_minute: -1, queue: -
 // Slack brings each event up to five times, shuffled, and some much later than
 // the log remembers ids. Each is answered once. (F15)
 func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	late, people := 2*time.Second, 30
 	if size(10) == 10 {
 		late, people = 150*time.Second, 1000 // the log's own memory is 120 s long
@@ -233,7 +233,7 @@ func TestF15_WhatSlackBringsAgainIsAnsweredOnce(t *testing.T) {
 // Somebody sends a flood on every network at once. They get what the limits
 // allow and one note on each; everybody else is answered. (F17)
 func TestF17_AFloodCostsItsSenderAndNobodyElse(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(),
 		OnSlack:  func(o *slack.Options) { o.AckTimeout = -1 }, // however long it takes

@@ -174,6 +174,29 @@ func TestAnotherWorkerBringsTheFilesAgain(t *testing.T) {
 	}
 }
 
+// The store takes a mailbox from a worker while files come for it, as it does when its database may
+// have forgotten fences, and the same worker takes the mailbox again. The new actor waits for the old
+// one with the only slot, which the old one would wait for when its files have come.
+func TestAnActorThatIsReplacedWhileFilesComeNeedsNoSlotToEnd(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		p := newPorter(r, true)
+		w := r.start("w", p.with, turns(1))
+		r.send("look", "a")
+		<-p.came
+		if err := r.store.Handover(t.Context(), r.mailbox(1).Fence()); err != nil {
+			t.Fatal(err)
+		}
+		r.await("the mailbox to be taken again", func() bool { return r.takes(1) == 2 })
+		close(p.hold)
+		r.wantAnswers(1, "re: look\n(file m1 a in 1)")
+		r.idle()
+		if busy, _ := w.Slots(); busy != 0 {
+			t.Errorf("%d slots are taken", busy)
+		}
+	})
+}
+
 // A file that comes while the turn runs joins it, and a stop does not wait for it.
 func TestAFileJoinsTheTurnThatRuns(t *testing.T) {
 	t.Parallel()

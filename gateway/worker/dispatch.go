@@ -149,8 +149,8 @@ func (w *Worker) take(ctx context.Context, t sessions.Touch) (m sessions.Mailbox
 		w.actors.start(a)
 		<-done
 		if ctx.Err() == nil && (err != nil || !got) { // else nobody knows, and this process ends
-			// It may wait for its slot, which the next one that takes the mailbox would hold, and
-			// that one's fence may be its own.
+			// The next actor of the mailbox may have the same fence: a would then give back what
+			// that one works on.
 			a.cancel(agent.ErrHandover)
 			select {
 			case <-a.done:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"parley/agent"
 )
 
 // registry knows which mailboxes have an actor in this process, and lets only
@@ -75,7 +77,8 @@ func (r *registry) has(token string) bool {
 }
 
 // start runs a in a goroutine of its own, after an actor of the same mailbox
-// that has released it but not yet returned. The caller holds the mailbox.
+// that has released or lost it and not yet returned; start cancels that one. The
+// caller holds the mailbox.
 func (r *registry) start(a *actor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,6 +97,10 @@ func (r *registry) start(a *actor) {
 	go func() {
 		defer r.markEnded()
 		if before != nil {
+			// before may wait for a slot, and a may hold the only one. If before has released the
+			// mailbox, the store tells it so first.
+			a.awaitDurable(a.ctx)
+			before.cancel(agent.ErrHandover)
 			<-before.done
 		}
 		a.run()

@@ -172,9 +172,13 @@ func (a *actor) run() {
 			wait = min(2*wait, restMost)
 		}
 		return // who runs alone has the next one taken up; so does each periodic look
-	case errors.Is(err, agent.ErrHandover):
+	case errors.Is(err, agent.ErrHandover) || a.ctx.Err() != nil:
 		// Its lease may have passed while the store could not be reached. Until it
-		// can, the attempt must not count.
+		// can, the attempt must not count. What the turn commits at its end is then
+		// refused, with an error that says nothing of a handover.
+		if !errors.Is(err, agent.ErrHandover) {
+			a.w.Logger.Warn("session ended with an error while it is handed over", "session", a.m.Session, "error", err)
+		}
 		for wait := restFirst; !a.handOver() && a.w.pause(wait); {
 			wait = min(2*wait, restMost)
 		}

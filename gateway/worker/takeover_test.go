@@ -190,12 +190,40 @@ func TestAWorkerThatCannotKeepItsLeaseStopsItsTurnsByItself(t *testing.T) {
 		r.say(1, "wait x")
 		r.atGate("x")
 		a.store.set(func(f *faults) { f.dead = true })
-		r.await("the turn to be given up", func() bool {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.running == 0
-		})
+		r.awaitRunning(0)
 		a.die()
+	})
+}
+
+// The call under way cannot be booked when the turn is given up, and the mailbox cannot be given
+// back before the store answers again.
+func TestAnOutageOfTheStoreDuringAModelCallIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(t *testing.T, r *fixture) {
+		a := r.start("a")
+		r.say(1, "wait x")
+		r.atGate("x")
+		a.store.set(func(f *faults) { f.dead = true })
+		r.awaitRunning(0)
+		time.Sleep(30 * time.Second) // of the outage
+		a.store.set(func(f *faults) { f.dead = false })
+		r.awaitRunning(1)
+		if turn := r.mailbox(1).Turn; turn == nil || turn.Attempts != 1 {
+			t.Errorf("the turn that goes on is %+v, want one attempt", turn)
+		}
+		r.open("x")
+		r.wantAnswers(1, "re: wait x")
+		r.idle()
+	})
+}
+
+// awaitRunning waits until n turns run.
+func (r *fixture) awaitRunning(n int) {
+	r.t.Helper()
+	r.await(fmt.Sprint(n, " turns to run"), func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.running == n
 	})
 }
 

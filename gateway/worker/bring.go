@@ -85,7 +85,7 @@ func (a *queue) pollStore(ctx context.Context) bool {
 	m, err := a.w.Store.Mailbox(ctx, a.token)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.w.Logger.Warn("mailbox lookup failed while attachments are fetched", "session", a.m.Session, "error", err)
+			a.w.Logger.Warn("mailbox lookup failed before a turn", "session", a.m.Session, "error", err)
 		}
 		return false
 	}

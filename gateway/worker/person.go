@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"time"
 
 	"parley/agent"
 )
@@ -36,17 +37,26 @@ func (a *queue) admit(p person) (waited bool, err error) {
 	return true, nil
 }
 
-// awaitTicket waits until t is ready.
+// awaitTicket waits until t is ready. It returns errPoked also for a request that no
+// signal told of.
 func (a *queue) awaitTicket(ctx context.Context, t *ticket) error {
-	select {
-	case <-t.ready:
-		return nil
-	case <-a.woken:
-		return errPoked
-	case <-ctx.Done():
-		return agent.ErrHandover
-	case <-a.w.closing:
-		return agent.ErrHandover
+	look := time.NewTicker(controlEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-t.ready:
+			return nil
+		case <-a.woken:
+			return errPoked
+		case <-look.C:
+			if a.pollStore(ctx) {
+				return errPoked
+			}
+		case <-ctx.Done():
+			return agent.ErrHandover
+		case <-a.w.closing:
+			return agent.ErrHandover
+		}
 	}
 }
 

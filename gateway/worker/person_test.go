@@ -145,18 +145,24 @@ func TestWhoWaitsBehindThemselvesAndWhoWaitsForASlotTakeTurns(t *testing.T) {
 
 func TestStopIsHeardWhileATurnWaitsBehindItsPersons(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, func(t *testing.T, r *fixture) {
-		r.start("w", personTurns(8, 1))
-		r.lineUp(2)
-		r.bring(r.inThread(1, 2, "/stop"))
-		r.await("the stop", func() bool { return slices.Equal(r.threadsAnswered(), []string{"2"}) })
-		r.waitBehind(0)
-		r.open("x")
-		r.idle()
-		if got := r.threadsAnswered(); !slices.Equal(got, []string{"2", "1"}) {
-			t.Errorf("answered %q", got)
-		}
-	})
+	for _, deaf := range []bool{false, true} {
+		t.Run(fmt.Sprint("signals get lost ", deaf), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, func(t *testing.T, r *fixture) {
+				r.log.deaf = deaf
+				r.start("w", personTurns(8, 1))
+				r.lineUp(2)
+				r.bring(r.inThread(1, 2, "/stop"))
+				r.await("the stop", func() bool { return slices.Equal(r.threadsAnswered(), []string{"2"}) })
+				r.waitBehind(0)
+				r.open("x")
+				r.idle()
+				if got := r.threadsAnswered(); !slices.Equal(got, []string{"2", "1"}) {
+					t.Errorf("answered %q", got)
+				}
+			})
+		})
+	}
 }
 
 // What waits behind its person is another process's at once when this one ends,

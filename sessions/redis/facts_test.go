@@ -15,6 +15,7 @@ type facts struct {
 	refuse func(body []byte) error // asked before the fact is stored
 	first  func()                  // called before the next fact is stored; once
 	then   func()                  // called when the next fact is stored, before its number is told; once
+	read   func()                  // called when facts have been read
 	same   uint64                  // not 0: the number of a fact that was appended before, whose answer was lost; once
 }
 
@@ -77,6 +78,14 @@ func (f *facts) After(ctx context.Context, number uint64, yield func(uint64, []b
 	if err != nil {
 		return err
 	}
+	defer func() {
+		f.mu.Lock()
+		read := f.read
+		f.mu.Unlock()
+		if read != nil {
+			read()
+		}
+	}()
 	for n := number + 1; n <= last; n++ {
 		f.mu.Lock()
 		body := f.bodies[n-1]

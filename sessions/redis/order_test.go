@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"parley/sessions"
@@ -91,5 +92,47 @@ func TestAnEraThatAReplicaDoesNotKnowIsNotBegunAgain(t *testing.T) {
 				t.Errorf("behind the last that was seen are %q, not %q", found, c.want)
 			}
 		})
+	}
+}
+
+// A replica that was cut off while an era was begun, when the fact of that era was passed over
+// and the era was not ready yet, knows the era's number.
+func TestAnEraThatAReplicaSawBegunIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, &facts{})
+	ctx := t.Context()
+	p.notice("kept")
+	p.primary.Restart()
+	isCut := false
+	p.log.read = func() {
+		last, err := p.log.Last(ctx)
+		p.ok(err)
+		meta := raw(t, p.primary).HMGet(ctx, "parley:meta", "era", "facts").Val()
+		if !isCut && slices.Equal(meta, []any{"none", strconv.FormatUint(last, 10)}) {
+			isCut = true
+			p.cutOff()
+		}
+	}
+	p.ok(p.s.Probe(ctx)) // takes the database over
+	p.log.read = nil
+	p.notice("lost")
+	seen := p.notice("lost too")
+	p.failOver()
+	c := raw(t, p.replica)
+	if era := c.HGet(ctx, "parley:meta", "era").Val(); era != "none" {
+		t.Fatalf("the era of the replica is %q", era)
+	}
+	p.ok(c.Del(ctx, "parley:takeover").Err()) // as it ends by itself
+	p.store = p.open(t)                       // another process, which was not there in that era
+	p.fixture = fixture{t, p.store}
+	p.notice("after")
+	ds, err := p.s.Pending(ctx, "tg", seen, 100)
+	p.ok(err)
+	var found []string
+	for _, d := range ds {
+		found = append(found, d.ID)
+	}
+	if want := []string{"lost", "lost too", "after"}; !slices.Equal(found, want) {
+		t.Errorf("behind the last that was seen are %q, not %q", found, want)
 	}
 }

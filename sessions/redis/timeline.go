@@ -31,7 +31,7 @@ const eraShift = 1 << 32
 const (
 	metaTimeline = "timeline" // run id of the server that the database was last made whole on
 	metaEra      = "era"
-	metaEras     = "eras" // the number of the last era, also while there is none
+	metaEras     = "eras" // the number of the last era that was begun, also of one that is not ready
 	metaVersion  = "version"
 	metaFacts    = "facts"
 	metaOutbox   = "outbox" // the order of the last answer that was queued
@@ -186,7 +186,12 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 	}
 	// Who sends answers looks behind the last that it saw: those that are queued
 	// again come after all that were ever queued, or a later one would overtake them.
-	err = rec.setLocked(ctx, me, metaVersion, version, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10))
+	//
+	// The number of the era is written before the replay passes its fact over: nextEra
+	// does not look for eras in the log before the mark, so a replica that has the mark
+	// must have the number too.
+	n := strconv.FormatInt(next, 10)
+	err = rec.setLocked(ctx, me, metaVersion, version, metaEras, n, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10))
 	if err != nil {
 		return err
 	}
@@ -201,8 +206,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 			return err
 		}
 	}
-	n := strconv.FormatInt(next, 10)
-	err = rec.setLocked(ctx, me, metaEras, n, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
+	err = rec.setLocked(ctx, me, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
 	if err != nil {
 		return err
 	}

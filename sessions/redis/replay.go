@@ -96,7 +96,7 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 		return done, fmt.Errorf("write an era down: %w", err)
 	}
 	v := verdicts{voids: map[uint64]bool{}, later: map[string][]provenFence{}}
-	err = rec.eachFact(ctx, mark, end, func(number uint64, f fact) error {
+	err = rec.eachLocked(ctx, me, mark, end, func(number uint64, f fact) error {
 		v.note(number, f)
 		return nil
 	})
@@ -105,7 +105,7 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 	}
 	var costs []failedCosts
 	err = rec.eachMissing(ctx, rec.plain, mark, end, func(number uint64, f fact) error {
-		if done.applied%64 == 0 {
+		if (done.applied+done.void)%64 == 0 {
 			if err := rec.setLocked(ctx, me); err != nil {
 				return err
 			}
@@ -130,7 +130,12 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 	if err != nil {
 		return done, err
 	}
-	for _, c := range costs {
+	for i, c := range costs {
+		if i%64 == 0 {
+			if err := rec.setLocked(ctx, me); err != nil {
+				return done, err
+			}
+		}
 		if err := rec.rebook(ctx, c, replay); err != nil {
 			return done, err
 		}
@@ -239,14 +244,33 @@ func (fl *factLog) eachFact(ctx context.Context, mark, end uint64, do func(numbe
 	return rules.While(err, "read the facts")
 }
 
+// renewEvery is after how many facts the process that takes over renews its lock while it
+// only reads them.
+const renewEvery = 1024
+
+// eachLocked is eachFact for the process that takes over. It renews the lock, so that the
+// lock outlives a log of any length.
+func (rec *recovery) eachLocked(ctx context.Context, me string, mark, end uint64, do func(number uint64, f fact) error) error {
+	count := 0
+	return rec.eachFact(ctx, mark, end, func(number uint64, f fact) error {
+		if count%renewEvery == 0 {
+			if err := rec.setLocked(ctx, me); err != nil {
+				return err
+			}
+		}
+		count++
+		return do(number, f)
+	})
+}
+
 // lastEra is the highest era in the log behind a fact; -1: there is none.
-func (fl *factLog) lastEra(ctx context.Context, mark uint64) (era int64, err error) {
-	last, err := fl.facts.Last(ctx)
+func (rec *recovery) lastEra(ctx context.Context, me string, mark uint64) (era int64, err error) {
+	last, err := rec.facts.Last(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the last fact: %w", err)
 	}
 	era = -1
-	err = fl.eachFact(ctx, mark, last, func(_ uint64, f fact) error {
+	err = rec.eachLocked(ctx, me, mark, last, func(_ uint64, f fact) error {
 		if f.Script == factEra {
 			era = max(era, f.Era)
 		}

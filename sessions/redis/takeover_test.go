@@ -106,3 +106,94 @@ func TestADatabaseThatSomebodyElseMadeWholeIsNotTakenOver(t *testing.T) {
 		t.Errorf("the lock is still there (%v)", err)
 	}
 }
+
+// longLog is a log whose facts are there already. It counts those that are read.
+type longLog struct {
+	bodies [][]byte
+	read   func()
+}
+
+func (l *longLog) Append(_ context.Context, _ string, body []byte) (uint64, error) {
+	l.bodies = append(l.bodies, body)
+	return uint64(len(l.bodies)), nil
+}
+
+func (l *longLog) After(_ context.Context, number uint64, yield func(uint64, []byte) bool) error {
+	for n, body := range l.bodies[number:] {
+		l.read()
+		if !yield(number+uint64(n)+1, body) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (l *longLog) Last(context.Context) (uint64, error) { return uint64(len(l.bodies)), nil }
+
+// onRenewal is called when the lock of who takes over is renewed.
+type onRenewal func()
+
+func (onRenewal) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (onRenewal) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (renewed onRenewal) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		isRenewal := slices.ContainsFunc(cmd.Args(), func(a any) bool {
+			step, ok := a.(*string)
+			return ok && *step == "PEXPIRE"
+		})
+		if err == nil && isRenewal {
+			renewed()
+		}
+		return err
+	}
+}
+
+// TestTheLockOfATakeOverIsRenewedWhileTheLogIsRead: a log whose reading takes longer than the
+// lock holds would else never be read to its end.
+func TestTheLockOfATakeOverIsRenewedWhileTheLogIsRead(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	server := redistest.Start(t, redistest.Options{})
+	since, longest := 0, 0
+	log := &longLog{read: func() { since++; longest = max(longest, since) }}
+	s, err := Open(ctx, Options{URL: server.Unhurried(), Facts: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// One fact that holds, and many that are passed over.
+	for i := range 2*renewEvery + 100 {
+		f := fact{Script: factVoid}
+		if i == 0 {
+			f = fact{Set: &changes{}}
+		}
+		body, err := f.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(ctx, "", body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Restart()
+	since, longest = 0, 0
+	s.recovery.plain.AddHook(onRenewal(func() { since = 0 }))
+	if err := s.makeWhole(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if longest > renewEvery+1 { // with the first fact, at which the log is checked
+		t.Errorf("%d facts were read without a renewal", longest)
+	}
+	if mark, err := s.Applied(ctx); err != nil || mark != uint64(len(log.bodies)) {
+		t.Errorf("applied %d of %d facts (%v)", mark, len(log.bodies), err)
+	}
+}

@@ -180,7 +180,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 		}
 		rec.log.Warn("redis: server restarted or failed over", "prefix", rec.prefix, "facts", rec.facts != nil)
 	}
-	next, err := rec.nextEra(ctx, t)
+	next, err := rec.nextEra(ctx, me, t)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (rec *recovery) unlock(ctx context.Context) error {
 // nextEra returns the number of an era that never was. The database may have lost the one that
 // ended: a replica that was cut off before that began does not know of it. But the log of facts
 // does, or at least this process, if it was one of it.
-func (rec *recovery) nextEra(ctx context.Context, t timeline) (next int64, err error) {
+func (rec *recovery) nextEra(ctx context.Context, me string, t timeline) (next int64, err error) {
 	if !t.fresh {
 		next = t.eras + 1
 	}
@@ -241,7 +241,7 @@ func (rec *recovery) nextEra(ctx context.Context, t timeline) (next int64, err e
 	if err := rec.checkLog(ctx, t.facts); err != nil {
 		return 0, err
 	}
-	last, err := rec.lastEra(ctx, t.facts)
+	last, err := rec.lastEra(ctx, me, t.facts)
 	return max(next, last+1), err
 }
 

@@ -189,7 +189,8 @@ func (fl *factLog) CatchUp(ctx context.Context) error {
 	}
 	err = fl.eachMissing(ctx, fl.client, mark, fl.seen.Swap(last), func(number uint64, f fact) error {
 		if f.Script == factVoid || f.Script == factEra {
-			return fl.tryMarkPassed(ctx, fl.client, number)
+			_, err := fl.tryMarkPassed(ctx, fl.client, number)
+			return err
 		}
 		if done, err := fl.isApplied(ctx, fl.client, *fl.era.Load(), number); err != nil || done {
 			return err
@@ -204,7 +205,8 @@ func (fl *factLog) CatchUp(ctx context.Context) error {
 				return err
 			}
 		}
-		return fl.writeVoid(ctx, number)
+		_, err := fl.writeVoid(ctx, number)
+		return err
 	})
 	return rules.While(err, "catch up with the facts")
 }

@@ -128,23 +128,29 @@ func (db *database) publish(ctx context.Context, p *publication) (answer, error)
 			}
 			a = answer{"conflict"}
 		}
-		return a, db.writeVoid(ctx, number)
+		before, err := db.writeVoid(ctx, number)
+		if before { // by a take-over, which did not see the refusal
+			a = answer{"before"}
+		}
+		return a, err
 	}
 }
 
-// writeVoid writes down that a fact was refused.
-func (db *database) writeVoid(ctx context.Context, number uint64) error {
+// writeVoid writes down that a fact was refused. Returns true if the database was done with
+// the fact already: it may have been applied, and whoever wrote it must look.
+func (db *database) writeVoid(ctx context.Context, number uint64) (before bool, err error) {
 	body, err := fact{Script: factVoid, Void: number}.encode()
 	if err != nil {
-		return fmt.Errorf("encode a fact: %w", err)
+		return false, fmt.Errorf("encode a fact: %w", err)
 	}
 	n, err := db.facts.Append(ctx, fmt.Sprint("void-", number), body)
-	for _, done := range []uint64{number, n} {
-		if err == nil {
-			err = db.markPassed(ctx, done)
-		}
+	if err == nil {
+		before, err = db.markPassed(ctx, number)
 	}
-	return rules.While(err, "write down that a write was refused")
+	if err == nil {
+		_, err = db.markPassed(ctx, n)
+	}
+	return before, rules.While(err, "write down that a write was refused")
 }
 
 // evaluate calls the commit script.

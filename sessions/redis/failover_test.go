@@ -300,6 +300,44 @@ func TestARefusalThatWasToldHoldsAfterAFailover(t *testing.T) {
 	}
 }
 
+// The server refuses a write and dies; before the refusal is written down, somebody else takes
+// the database over. The fact holds then, so its writer must not be told that it does not, and
+// no later failover may take it back.
+func TestARefusalThatAFailoverDidNotSeeIsNotTold(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, &facts{})
+	ctx := t.Context()
+	m := p.take(p.alive("ann"), "one", 1)
+	turn := p.fixture.open(m, 1)
+	charge := sessions.Charge{Session: turn.Session, Turn: turn.ID, Scopes: []sessions.Scope{{Kind: "person", ID: "ann", Limit: 100}}}
+	p.cutOff()
+	var third *redistest.Server
+	p.log.then = func() {
+		p.log.mu.Lock()
+		defer p.log.mu.Unlock()
+		p.log.first = func() {
+			p.failOver()
+			third = p.replica.Replica(t)
+			third.CutOff()
+			p.open(t)
+		}
+	}
+	p.is(p.s.Reserve(ctx, m.Fence(), charge, reservation(turn, 1, 101)), sessions.ErrFenced)
+	s, err := p.s.Session(ctx, turn.Session)
+	p.ok(err)
+	if s.Held != 101 {
+		t.Fatalf("held %v", s.Held)
+	}
+	p.primary, p.replica = p.replica, third
+	p.failOver()
+	s, err = p.s.Session(ctx, turn.Session)
+	p.ok(err)
+	if s.Held != 101 {
+		t.Fatalf("held %v after another failover", s.Held)
+	}
+	p.ok(p.s.Check(ctx))
+}
+
 func TestAnAnswerThatWasLostIsFoundByTheNextWrite(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, &facts{})

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -32,15 +33,17 @@ type provenFence struct {
 // verdicts say of facts that may not have been applied whether they held.
 //
 // A fact held unless it is known that it did not. It is, when
-//   - its refusal was written down;
+//   - its refusal was written down before another era began;
 //   - a later fence of its mailbox was given before it was applied: the facts of
 //     that fence name the last fact that was applied by then;
 //   - it carries a fence of an era that was over when it was written down.
 //
 // Of a refusal that was written down nowhere nobody was told, and no later owner
-// has done anything: then the fact holds after all.
+// has done anything: then the fact holds after all. The same goes for one that was
+// written down behind an era: the replay that began the era did not see it, and
+// whoever wrote it down finds out.
 type verdicts struct {
-	voids map[uint64]bool
+	voids map[uint64]uint64        // the first refusal of a fact
 	later map[string][]provenFence // by token
 
 	eras []eraFact // in order
@@ -54,7 +57,9 @@ type eraFact struct {
 func (v *verdicts) note(number uint64, f fact) {
 	switch f.Script {
 	case factVoid:
-		v.voids[f.Void] = true
+		if _, known := v.voids[f.Void]; !known {
+			v.voids[f.Void] = number
+		}
 	case factEra:
 		v.eras = append(v.eras, eraFact{number, f.Era})
 	}
@@ -63,9 +68,16 @@ func (v *verdicts) note(number uint64, f fact) {
 	}
 }
 
+// isRefused reports whether the refusal of a fact was written down before another era
+// began. An era between them is behind the mark, as the fact is.
+func (v *verdicts) isRefused(number uint64) bool {
+	void, is := v.voids[number]
+	return is && !slices.ContainsFunc(v.eras, func(e eraFact) bool { return number < e.number && e.number < void })
+}
+
 // hasHeld reports whether a fact held, as far as the log tells.
 func (v *verdicts) hasHeld(number uint64, f fact) bool {
-	if f.Script == factVoid || f.Script == factEra || v.voids[number] {
+	if f.Script == factVoid || f.Script == factEra || v.isRefused(number) {
 		return false
 	}
 	for _, e := range v.eras {
@@ -95,7 +107,7 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 	if err != nil {
 		return done, fmt.Errorf("write an era down: %w", err)
 	}
-	v := verdicts{voids: map[uint64]bool{}, later: map[string][]provenFence{}}
+	v := verdicts{voids: map[uint64]uint64{}, later: map[string][]provenFence{}}
 	err = rec.eachLocked(ctx, me, mark, end, func(number uint64, f fact) error {
 		v.note(number, f)
 		return nil
@@ -125,7 +137,8 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 			costs = append(costs, failedCosts{number, *cost})
 			return nil
 		}
-		return rec.tryMarkPassed(ctx, rec.plain, number)
+		_, err := rec.tryMarkPassed(ctx, rec.plain, number)
+		return err
 	})
 	if err != nil {
 		return done, err
@@ -154,17 +167,19 @@ func (fl *factLog) rebook(ctx context.Context, c failedCosts, mode string) error
 	if _, err := fl.reapply(ctx, c.number, c.fact, mode); err != nil {
 		return fmt.Errorf("book what fact %d cost: %w", c.number, err)
 	}
-	return fl.tryMarkPassed(ctx, fl.clientFor(mode), c.number)
+	_, err := fl.tryMarkPassed(ctx, fl.clientFor(mode), c.number)
+	return err
 }
 
-// tryMarkPassed notes that there is nothing to do for a fact.
-func (db *database) tryMarkPassed(ctx context.Context, c *goredis.Client, number uint64) error {
+// tryMarkPassed notes that there is nothing to do for a fact. Returns true if the database
+// was done with it already: it applied the fact, or passed it over.
+func (db *database) tryMarkPassed(ctx context.Context, c *goredis.Client, number uint64) (before bool, err error) {
 	p := &plan{db: db, r: db.reading(ctx), again: c == db.plain}
 	a, err := db.evaluate(ctx, c, p.request(number))
 	if err == nil && a.text(0) == "era" {
 		err = errEra
 	}
-	return rules.While(err, "pass fact %d over", number)
+	return err == nil && a.text(0) == "before", rules.While(err, "pass fact %d over", number)
 }
 
 // eraOf is the era that calls of a client are for; empty: any, for who takes over.
@@ -176,15 +191,15 @@ func (conn *connection) eraOf(c *goredis.Client) string {
 }
 
 // markPassed notes that there is nothing to do for a fact, after a failover once the
-// database is ready again.
-func (db *database) markPassed(ctx context.Context, number uint64) error {
+// database is ready again. It returns what tryMarkPassed does.
+func (db *database) markPassed(ctx context.Context, number uint64) (before bool, err error) {
 	for {
-		err := db.tryMarkPassed(ctx, db.client, number)
+		before, err := db.tryMarkPassed(ctx, db.client, number)
 		if !errors.Is(err, errEra) {
-			return err
+			return before, err
 		}
 		if err := db.reconcile(ctx); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
@@ -215,7 +230,7 @@ func (fl *factLog) eachMissing(ctx context.Context, c *goredis.Client, mark, end
 	last := mark
 	return fl.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		for last++; last < number; last++ {
-			if err := fl.tryMarkPassed(ctx, c, last); err != nil {
+			if _, err := fl.tryMarkPassed(ctx, c, last); err != nil {
 				return err
 			}
 		}

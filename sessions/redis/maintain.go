@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/pause"
+	"parley/sessions/rules"
 )
 
 // maxRewrites is how often a server is asked for a rewrite that fails.
@@ -68,7 +69,8 @@ const (
 
 // Maintain looks after the database until ctx ends. It applies what processes that
 // ended left in the log of facts, and calls forgot after each restart or failover
-// of the server, also one that this store found when it was opened: what is no
+// of the server, also one that this store found when it was opened, and one after
+// which the processes that found it ended before forgot returned nil: what is no
 // fact, such as which messages wait, may be lost then, and is to be told again.
 // forgot is called again until it returns nil.
 //
@@ -85,7 +87,7 @@ func (rec *recovery) Maintain(ctx context.Context, forgot func(context.Context) 
 				rec.log.Warn("redis: apply what others left in the log of facts", "error", err)
 			}
 		case <-rec.forgot:
-			for err := forgot(ctx); err != nil; err = forgot(ctx) {
+			for err := rec.tell(ctx, forgot); err != nil; err = rec.tell(ctx, forgot) {
 				if ctx.Err() != nil {
 					return nil
 				}
@@ -98,7 +100,27 @@ func (rec *recovery) Maintain(ctx context.Context, forgot func(context.Context) 
 	}
 }
 
-// wakeMaintain wakes Tend.
+// tell calls forgot, and then deletes the note by which a take-over says that it is owed,
+// unless another take-over has written its own meanwhile.
+func (rec *recovery) tell(ctx context.Context, forgot func(context.Context) error) error {
+	a, err := rec.query(ctx, newRead("HGET", rec.key("meta"), metaUntold))
+	if err != nil {
+		return fmt.Errorf("look what the database is to be told: %w", err)
+	}
+	if err := forgot(ctx); err != nil {
+		return err
+	}
+	p := &plan{db: rec.database, r: rec.reading(ctx)}
+	p.step("k", a.text(0), "HGET", rec.key("meta"), metaUntold)
+	p.do("HDEL", rec.key("meta"), metaUntold)
+	err = p.commit(rec.client)
+	if errors.Is(err, errChanged) {
+		err = nil // it is not there, or belongs to another take-over
+	}
+	return rules.While(err, "note that the database was told")
+}
+
+// wakeMaintain wakes Maintain.
 func (rec *recovery) wakeMaintain() {
 	select {
 	case rec.forgot <- struct{}{}:

@@ -107,6 +107,75 @@ func TestADatabaseThatSomebodyElseMadeWholeIsNotTakenOver(t *testing.T) {
 	}
 }
 
+// openServer opens a store that ends with the test, and reports whether Maintain is to call
+// forgot.
+func openServer(t *testing.T, server *redistest.Server) (s *Store, owed bool) {
+	t.Helper()
+	s, err := Open(t.Context(), Options{URL: server.Unhurried()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, len(s.recovery.forgot) == 1
+}
+
+// TestWhoTookOverAndEndedLeavesItToTheNextToTell: a database that was made whole looks to the
+// next process as if nothing had happened, and what is no fact is still missing.
+func TestWhoTookOverAndEndedLeavesItToTheNextToTell(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	server := redistest.Start(t, redistest.Options{})
+	if _, owed := openServer(t, server); owed {
+		t.Error("a new database has forgotten something")
+	}
+	server.Restart()
+	first, owed := openServer(t, server) // takes the database over
+	if err := first.Close(); err != nil || !owed {
+		t.Fatal(owed, err)
+	}
+	second, owed := openServer(t, server)
+	if !owed {
+		t.Fatal("the next process does not know that the first has told nothing")
+	}
+	// While it tells, there is another takeover: that one is owed still.
+	if err := second.tell(ctx, func(context.Context) error {
+		server.Restart()
+		return second.makeWhole(ctx)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	third, owed := openServer(t, server)
+	if !owed {
+		t.Fatal("what is owed since the second takeover was deleted with the first")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	calls := 0
+	err := third.Maintain(ctx, func(context.Context) error {
+		switch calls++; calls {
+		case 1:
+			return errors.New("not yet")
+		case 2:
+			if _, owed := openServer(t, server); !owed {
+				t.Error("what failed is not owed any more")
+			}
+			third.wakeMaintain()
+			return nil
+		}
+		cancel()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, owed := openServer(t, server); owed {
+		t.Error("what was told is still owed")
+	}
+}
+
 // longLog is a log whose facts are there already. It counts those that are read.
 type longLog struct {
 	bodies [][]byte

@@ -35,6 +35,7 @@ const (
 	metaVersion  = "version"
 	metaFacts    = "facts"
 	metaOutbox   = "outbox" // the order of the last answer that was queued
+	metaUntold   = "untold" // the era since whose beginning Maintain owes a call of forgot
 
 	takingOver = "none" // the era while somebody takes over
 )
@@ -122,6 +123,7 @@ type timeline struct {
 	eras         int64
 	facts        uint64 // all up to this one were applied
 	fresh        bool   // there is no database yet
+	untold       bool   // nobody has told the database yet what it forgot
 }
 
 func (t timeline) isWhole() bool { return t.named == t.runID && t.era != takingOver }
@@ -139,6 +141,7 @@ func (conn *connection) timeline(ctx context.Context) (t timeline, err error) {
 	if v := meta[metaVersion]; !t.fresh && v != version {
 		return t, fmt.Errorf("%w: the keys under %s are of version %q, this program knows %s; run a newer one, or choose another prefix", sessions.ErrDamaged, conn.prefix, v, version)
 	}
+	t.untold = meta[metaUntold] != ""
 	if t.eras, err = parseNumber(meta[metaEras]); err != nil {
 		return t, fmt.Errorf("read the database's era: %w", err)
 	}
@@ -153,10 +156,10 @@ func (rec *recovery) adopt(t timeline) error {
 	if old == nil || *old != t.era {
 		rec.known.begin(t.era)
 	}
-	if old != nil && *old != t.era {
+	rec.era.Store(&t.era)
+	if old == nil && t.untold || old != nil && *old != t.era {
 		rec.wakeMaintain()
 	}
-	rec.era.Store(&t.era)
 	return nil
 }
 
@@ -206,12 +209,12 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 			return err
 		}
 	}
-	err = rec.setLocked(ctx, me, "epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID)
-	if err != nil {
-		return err
-	}
+	ready := []string{"epochs", strconv.FormatInt(next*eraShift, 10), metaEra, n, metaTimeline, t.runID}
 	if !t.fresh || done.applied > 0 {
-		rec.wakeMaintain()
+		ready = append(ready, metaUntold, n)
+	}
+	if err := rec.setLocked(ctx, me, ready...); err != nil {
+		return err
 	}
 	rec.log.Info("redis: database ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "duration", rec.now().Sub(begun))
 	return rec.unlock(ctx)

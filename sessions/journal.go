@@ -160,6 +160,15 @@ func (j *Journal) Join(ctx context.Context, o JoinTurn) (bool, error) {
 	return joined, j.noteCommit(err, []transcript.Message{o.Message})
 }
 
+// Skip calls [Turns].Skip, for what stands behind the turn's own message: of a turn that was not
+// open yet, that one would be passed over too.
+func (j *Journal) Skip(ctx context.Context, seq uint64) error {
+	if err := j.ensureOpen(ctx, nil); err != nil {
+		return err
+	}
+	return j.Store.Skip(ctx, j.Fence, seq)
+}
+
 // Used returns how many tokens the turn's own model calls took, those of earlier takes
 // included. It reads the session's ledger once.
 func (j *Journal) Used(ctx context.Context) (int64, error) {

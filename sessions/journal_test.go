@@ -36,6 +36,7 @@ func TestJournalOfATurnThatCannotBeOpenedWritesNothing(t *testing.T) {
 	for name, write := range map[string]func(*sessions.Journal) error{
 		"a message":      func(j *sessions.Journal) error { return j.Append(ctx, transcript.Message{Role: transcript.User}) },
 		"what joins it":  func(j *sessions.Journal) error { _, err := j.Join(ctx, sessions.JoinTurn{}); return err },
+		"a skip":         func(j *sessions.Journal) error { return j.Skip(ctx, 1) },
 		"a call's begin": func(j *sessions.Journal) error { _, err := j.Begin(ctx, 1, "c1"); return err },
 		"a reservation": func(j *sessions.Journal) error {
 			_, err := j.Reserve(ctx, costs.Estimate{}, transcript.RequestRecord{})

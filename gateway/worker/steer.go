@@ -140,7 +140,7 @@ func (s *steering) joinBatch(ctx context.Context, b batch) (joined, goesOn bool,
 			return false, false, err
 		}
 		if !ok {
-			return false, true, a.passOver(ctx, b.through)
+			return false, true, s.passOver(ctx, b.through)
 		}
 		if s.disposition(item{msg: q.lead}) != wanted { // an album of somebody else
 			return false, false, nil
@@ -157,7 +157,7 @@ func (s *steering) joinBatch(ctx context.Context, b batch) (joined, goesOn bool,
 			return joined, true, err
 		}
 		if a.isHeadKnown(ke.Events, head) {
-			return false, true, a.passOver(ctx, b.items[0].e.Seq)
+			return false, true, s.passOver(ctx, b.items[0].e.Seq)
 		}
 		b = selectBatch(a.lookahead, ke.Events, s.rules)
 	}
@@ -184,12 +184,12 @@ func (s *steering) commit(ctx context.Context, q question) (bool, error) {
 	return true, nil
 }
 
-// passOver passes the mailbox over up to seq while a turn runs.
-func (a *queue) passOver(ctx context.Context, seq uint64) error {
-	if err := a.w.Store.Skip(ctx, a.m.Fence(), seq); err != nil {
+// passOver passes the mailbox over up to seq while the turn runs.
+func (s *steering) passOver(ctx context.Context, seq uint64) error {
+	if err := s.j.Skip(ctx, seq); err != nil {
 		return fmt.Errorf("pass over a message: %w", err)
 	}
-	a.m.LastRead = max(a.m.LastRead, seq)
+	s.a.m.LastRead = max(s.a.m.LastRead, seq)
 	return nil
 }
 

@@ -3,12 +3,14 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"parley/agent"
 	"parley/channels"
 	"parley/costs"
 	"parley/gateway/policy"
@@ -356,6 +358,47 @@ func TestWhateverFailsWhatJoinsIsAskedOnce(t *testing.T) {
 				p.store.arm(n, lost)
 				r.open(gate)
 				r.wantHeard(first, "hold "+gate, "second")
+			}
+			r.idle()
+		}
+	})
+}
+
+// beginning is a watcher that keeps the turns of each chat at a gate, before their first call.
+type beginning struct{ r *fixture }
+
+func (b beginning) Begin(k worker.Work) worker.TurnWatcher {
+	reached, open := b.r.gate(k.Turn.From.Peer)
+	b.r.reach(reached)
+	<-open
+	return nil
+}
+
+func (beginning) Titled(string, agent.CallReport) {}
+
+// A message interrupts a turn before its first call, and one with which nothing is done stands
+// between. Each operation of the store fails once then, before or after it was performed.
+func TestWhatIsPassedOverBeforeTheFirstCallTakesNoMessageWithIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, lost := range []bool{false, true} {
+			r := newRig(t)
+			p := r.start("w", waits(policy.Waiting{WhileBusy: policy.Interrupt}), func(o *worker.Options) { o.Watcher = beginning{r} })
+			for n := 1; n <= 16; n++ {
+				in := func(m channels.Message) channels.Message {
+					m = inKitchen(m)
+					m.Address.Peer += fmt.Sprint(n)
+					return m
+				}
+				first := in(r.old(1, "first"))
+				r.bring(first)
+				r.atGate(first.Address.Peer)
+				r.bring(photo(quiet(in(r.old(2, "look"))), "a"), in(r.old(1, "second")))
+				r.known(p, first)
+				synctest.Wait() // it is interrupted
+				p.store.arm(n, lost)
+				r.open(first.Address.Peer)
+				r.wantHeard(first, "[1] first", "[1] second")
 			}
 			r.idle()
 		}

@@ -352,7 +352,9 @@ type Outbox interface {
 	//	sending   → sent, failed, ambiguous, pending
 	//	ambiguous → sending, sent, failed, pending
 	//
-	// Anything else is ErrFenced. A mark that was made already, by an earlier
+	// Anything else is ErrFenced; also when another than who made a part sending moves it
+	// back to pending, or to ambiguous with fewer Repeats: only the sender knows that
+	// nothing was sent. A mark that was made already, by an earlier
 	// try of the same step, changes nothing: To, MessageID, Repeats, Reason,
 	// Problem, At and By are equal to what stands there. Attempts counts the marks to sending.
 	Advance(ctx context.Context, id string, p Progress) error

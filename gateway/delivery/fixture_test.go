@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"parley/broker"
 	"parley/channels"
@@ -404,6 +405,17 @@ func (r *fixture) answer(p *process, chat, turn, text string) { //nolint:unparam
 func (r *fixture) delivered() {
 	r.t.Helper()
 	r.await("the outbox to be empty", func() bool { return len(r.pending()) == 0 })
+}
+
+// runUntil runs a process that sends until the context ends, and hears on.
+func (r *fixture) runUntil(sends context.Context, change ...func(*delivery.Options)) *process {
+	r.t.Helper()
+	return r.run(func(d *delivery.Delivery, ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { _ = d.Listen(ctx); return nil })
+		g.Go(func() error { return d.Send(sends, "tg") })
+		return g.Wait() //nolint:wrapcheck // it is shown
+	}, change...)
 }
 
 type process struct {

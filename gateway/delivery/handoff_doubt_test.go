@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/delivery"
@@ -57,12 +55,7 @@ func TestAnAnswerThatCameTooLateForItsAccountIsNoRepeat(t *testing.T) {
 				r := newRig(t)
 				sends, stop := context.WithCancelCause(t.Context())
 				defer stop(nil)
-				p := r.run(func(d *delivery.Delivery, ctx context.Context) error {
-					g, ctx := errgroup.WithContext(ctx)
-					g.Go(func() error { _ = d.Listen(ctx); return nil })
-					g.Go(func() error { return d.Send(sends, "tg") })
-					return g.Wait() //nolint:wrapcheck // it is shown
-				}, func(o *delivery.Options) { o.Grace = time.Second })
+				p := r.runUntil(sends, func(o *delivery.Options) { o.Grace = time.Second })
 				r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
 					stop(cause)
 					time.Sleep(2 * time.Second)
@@ -77,6 +70,38 @@ func TestAnAnswerThatCameTooLateForItsAccountIsNoRepeat(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What another process sends meanwhile is not put back: its receipt is kept.
+func TestAnAnswerThatAnotherProcessSendsIsNotPutBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		sends, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		p := r.runUntil(sends)
+		var other sessions.Mark
+		r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+			stop(broker.ErrLeaseLost)
+			synctest.Wait()
+			e.Sending.Marks[0].By = "another process"
+			other = e.Sending.Marks[0]
+			if done, err := r.commit(e); err != nil || !done.Sending {
+				t.Error(done, err)
+			}
+			return sessions.Finished{}, sessions.ErrFenced
+		})
+		p.end()
+		d, err := r.store.Delivery(t.Context(), "t1")
+		if err != nil || d.Parts[0].State != sessions.Sending || d.Parts[0].By != other.By {
+			t.Errorf("it stands as %+v, %v", d.Parts, err)
+		}
+		other.From, other.To, other.MessageID = sessions.Sending, sessions.Sent, "id1"
+		if err := r.store.Advance(t.Context(), "t1", sessions.Progress{Marks: []sessions.Mark{other}}); err != nil {
+			t.Errorf("receipt refused: %v", err)
+		}
+		r.wantCalls()
+	})
 }
 
 // panicky is a network that panics once when it is to render a text.

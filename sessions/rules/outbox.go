@@ -159,11 +159,20 @@ func mark(ps []sessions.Part, m sessions.Mark) (moved bool, err error) {
 	if p.State != m.From {
 		return false, fmt.Errorf("part %d is %s, not %s: %w", m.Index, p.State, m.From, sessions.ErrFenced)
 	}
+	if takesBack(*p, m) && p.By != m.By {
+		return false, fmt.Errorf("part %d is being sent by %s, not %s: %w", m.Index, p.By, m.By, sessions.ErrFenced)
+	}
 	if m.To == sessions.Sending {
 		is.Attempts++
 	}
 	*p = is
 	return true, nil
+}
+
+// takesBack reports whether m says that what p stands for was not sent: the part is queued again,
+// or has fewer repeats. Only the sender that marked it knows that.
+func takesBack(p sessions.Part, m sessions.Mark) bool {
+	return m.From == sessions.Sending && (m.To == sessions.Queued || m.To == sessions.Ambiguous && m.Repeats < p.Repeats)
 }
 
 // SamePart reports whether two parts of an answer are equal, but for their bodies.

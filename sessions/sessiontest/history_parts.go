@@ -52,6 +52,8 @@ func (p *part) does(m sessions.Mark) (fenced bool) {
 		return false
 	case p.state != m.From:
 		return true
+	case p.by != m.By && m.From == sessions.Sending && (m.To == sessions.Queued || m.To == sessions.Ambiguous && m.Repeats < p.repeats):
+		return true // only who sends it knows that it was not sent
 	}
 	if m.To == sessions.Sending {
 		made.attempts++

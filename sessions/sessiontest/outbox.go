@@ -247,6 +247,27 @@ func outbox(t *testing.T, open opener) {
 			h.ok(begin("ann", noon)) // its answer was lost
 			h.same("part", h.delivery("r").Parts, []sessions.Part{{Body: []byte("x"), State: sessions.Sending, Attempts: 1, At: noon, By: "ann"}})
 		},
+		"only the sender of a part takes back that it is being sent": func(h *fixture) {
+			h.queued(reply("r", ""))
+			h.ok(h.s.Advance(h.ctx, "r", *begins("ann")))
+			move := func(by string, from, to sessions.SendState, repeats int) error {
+				m := sessions.Mark{From: from, To: to, Repeats: repeats, At: noon, By: by}
+				return h.s.Advance(h.ctx, "r", sessions.Progress{Marks: []sessions.Mark{m}})
+			}
+			h.is(move("bob", sessions.Sending, sessions.Queued, 0), sessions.ErrFenced)
+			h.same("who sends it", h.delivery("r").Parts[0].By, "ann")
+			h.ok(move("ann", sessions.Sending, sessions.Queued, 0))
+			h.ok(move("ann", sessions.Sending, sessions.Queued, 0)) // its answer was lost
+
+			h.ok(move("ann", sessions.Queued, sessions.Sending, 0))
+			h.ok(move("bob", sessions.Sending, sessions.Ambiguous, 0)) // anyone may doubt
+			h.ok(move("bob", sessions.Ambiguous, sessions.Sending, 1))
+			h.is(move("ann", sessions.Sending, sessions.Ambiguous, 0), sessions.ErrFenced)
+			h.same("repeats", h.delivery("r").Parts[0].Repeats, 1)
+			h.ok(move("bob", sessions.Sending, sessions.Ambiguous, 0))
+			h.ok(move("bob", sessions.Ambiguous, sessions.Sending, 1))
+			h.ok(move("ann", sessions.Sending, sessions.Ambiguous, 1))
+		},
 		"an answer with nothing to show is closed": func(h *fixture) {
 			h.queued(reply("r", ""), reply("q", ""))
 			for range 2 {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/broker"
 	"parley/channels"
 	"parley/gateway/delivery"
 	"parley/sessions"
@@ -361,6 +362,30 @@ func TestWhatMustWaitLongerThanTheGracePeriodIsLeftForTheNext(t *testing.T) {
 	r.start().wake()
 	r.delivered()
 	r.wantCalls("send a x", "send a x")
+}
+
+// Who lost the right to send ends the call that is under way, and leaves the other parts to the
+// next process.
+func TestAnAnswerStopsAtThePartThatIsSentWhenTheLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		sends, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		r.net.script = func(n int, _ call) error {
+			if n == 1 {
+				stop(broker.ErrLeaseLost)
+				synctest.Wait()
+			}
+			return nil
+		}
+		id := r.queue("a", "one\ntwo\nthree")
+		r.runUntil(sends).end()
+		r.wantCalls("send a one")
+		if got, want := r.states(id), []sessions.SendState{sessions.Sent, sessions.Queued, sessions.Queued}; !slices.Equal(got, want) {
+			t.Errorf("its parts are %q, want %q", got, want)
+		}
+	})
 }
 
 func TestOneChatWithManyWaitingAnswersKeepsNoneFromTheOthers(t *testing.T) {

@@ -40,8 +40,11 @@ type place struct {
 	taken bool
 }
 
-// take waits for a place, unless there is one already.
+// take waits for a place, unless there is one already. It takes none after ctx has ended.
 func (p *place) take(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("take a place to send: %w", context.Cause(ctx))
+	}
 	if p.taken {
 		return nil
 	}

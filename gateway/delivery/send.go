@@ -74,7 +74,7 @@ func (a *attempt) editPreview(ctx context.Context, to sessionkeys.Address, id st
 }
 
 // recordSent keeps the receipt of a part. The next one is marked with it, if it can follow
-// at once.
+// at once; not after ctx has ended, when nothing more is begun.
 func (a *attempt) recordSent(ctx context.Context, i int, r channels.Receipt) error {
 	m := a.newMark(i, sessions.Sending, sessions.Sent, "")
 	m.MessageID = r.MessageID
@@ -82,7 +82,7 @@ func (a *attempt) recordSent(ctx context.Context, i int, r channels.Receipt) err
 	if i+1 < len(a.d.Parts) && a.d.Parts[i+1].State == sessions.Queued {
 		if a.isFile(i) {
 			marks = append(marks, a.newMark(i+1, sessions.Queued, sessions.Failed, sessions.UnneededProblem))
-		} else if a.bookRoom() <= 0 {
+		} else if ctx.Err() == nil && a.bookRoom() <= 0 {
 			marks = append(marks, a.sendingMark(i+1))
 		}
 	}

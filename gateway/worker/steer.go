@@ -27,6 +27,7 @@ import (
 type steering struct {
 	a          *actor
 	j          *journal
+	cancel     context.CancelCauseFunc // ends the turn
 	rules      policy.Waiting
 	interrupts chan struct{} // nil: a new message waits for the next model call
 
@@ -38,12 +39,12 @@ type steering struct {
 var _ agent.Steering = (*steering)(nil)
 
 // newSteering returns the steering of j's turn; nil when nothing may join it.
-func (a *actor) newSteering(j *journal) *steering {
+func (a *actor) newSteering(j *journal, cancel context.CancelCauseFunc) *steering {
 	rules := a.settings.rules(j.t.Channel)
 	if !rules.MayJoin() || j.t.Attempts > 1 || j.job != nil {
 		return nil // what failed before may do so again, and is to take nothing with it
 	}
-	s := &steering{a: a, j: j, rules: rules, read: a.m.LastRead}
+	s := &steering{a: a, j: j, cancel: cancel, rules: rules, read: a.m.LastRead}
 	if rules.WhileBusy == policy.Interrupt {
 		s.interrupts = make(chan struct{}, 1)
 	}
@@ -84,7 +85,7 @@ func (s *steering) resetInterrupts() {
 }
 
 // joinNext lets the head of the mailbox join, or passes it over; goesOn is false
-// when what is there stays for another turn.
+// when what is there stays for another turn. A request to stop ends the turn instead.
 func (s *steering) joinNext(ctx context.Context) (joined, goesOn bool, err error) {
 	a := s.a
 	it, err := a.head(ctx)
@@ -103,6 +104,13 @@ func (s *steering) joinNext(ctx context.Context) (joined, goesOn bool, err error
 	b, ripe, err := a.gather(ctx, s.interrupts != nil, nil)
 	if !ripe || err != nil {
 		return false, false, err
+	}
+	switch stop, err := a.isStopRequested(ctx); {
+	case err != nil:
+		return false, false, err
+	case stop:
+		s.cancel(agent.ErrStopped)
+		return false, false, agent.ErrStopped
 	}
 	return s.joinBatch(ctx, b)
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -80,6 +81,17 @@ func (a *actor) applyControls() (bool, error) {
 		a.w.signalOutbox(r.Channel)
 	}
 	return a.release()
+}
+
+// isStopRequested reports whether the store has a control request, of which no signal may have told.
+// Who takes up messages asks when it has read them all: intake stores a request before it publishes
+// what is said after it, which must have no part in what the request ends.
+func (a *owner) isStopRequested(ctx context.Context) (bool, error) {
+	m, err := a.w.Store.Mailbox(ctx, a.token)
+	if err != nil {
+		return false, fmt.Errorf("look for control requests: %w", err)
+	}
+	return m.Controls > 0, nil
 }
 
 // answersToDeciders returns what those read who have decided, in other chats, by messages that are

@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"parley/broker"
+	"parley/gateway/policy"
 	"parley/gateway/signals"
 	"parley/gateway/worker"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/tools"
 	"parley/transcript"
 )
 
@@ -166,5 +171,55 @@ func TestAnAgentThatIsNotConfiguredAnyMoreKeepsItsMessagesAndWaits(t *testing.T)
 		r.say(1, "again")
 		r.wantAnswers(1, "Nothing was running. One waiting message was dropped.", "re: again")
 		r.idle()
+	})
+}
+
+// slow returns the replies of a model whose calls take longer than a lost signal to stop costs.
+func slow(reply func(int, llm.Request) llmtest.Turn) func(int, llm.Request) llmtest.Turn {
+	return func(n int, q llm.Request) llmtest.Turn {
+		over := make(chan struct{})
+		time.AfterFunc(3*time.Second, func() { close(over) })
+		return append(llmtest.Turn{llmtest.Wait(over)}, reply(n, q)...)
+	}
+}
+
+// A stop holds for what was said before it, also when nobody here has heard of it yet.
+func TestAStopHoldsForNothingThatIsSaidAfterIt(t *testing.T) {
+	t.Parallel()
+	t.Run("what could join the turn that it stops", func(t *testing.T) {
+		t.Parallel()
+		for _, mode := range []policy.WhileBusy{policy.Steer, policy.Interrupt} {
+			inFakeTime(t, func(_ *testing.T, r *fixture) {
+				r.log.deaf = true
+				p := r.start("w", r.talking(tools.Write), waits(policy.Waiting{WhileBusy: mode}), func(o *worker.Options) {
+					o.Settings.Agents["main"].Model.(*llmtest.Script).Reply = slow(r.talk)
+				})
+				first := r.message(1, "hold x")
+				r.bring(first)
+				r.atGate("x")
+				r.say(1, "/stop")
+				r.say(1, "instead")
+				r.known(p, first)
+				r.open("x")
+				r.idle()
+				r.wantAnswers(1, "Stopped.", "re: instead")
+				r.wantStarted(2)
+			})
+		}
+	})
+	t.Run("what could be taken up with what it drops", func(t *testing.T) {
+		t.Parallel()
+		inFakeTime(t, func(_ *testing.T, r *fixture) {
+			r.log.deaf = true
+			r.model.Reply = slow(r.reply)
+			r.start("w", waits(policy.Waiting{Debounce: 2 * time.Second}))
+			r.say(1, "first")
+			synctest.Wait() // it waits for more
+			r.say(1, "/stop")
+			r.say(1, "instead")
+			r.idle()
+			r.wantAnswers(1, "Nothing was running. One waiting message was dropped.", "re: instead")
+			r.wantStarted(1)
+		})
 	})
 }

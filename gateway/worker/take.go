@@ -35,6 +35,13 @@ func (a *actor) takeBatch() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if len(b.events) > 1 { // the head was there when the mailbox was read, and no request was
+		if stop, err := a.isStopRequested(a.ctx); err != nil {
+			return false, err
+		} else if stop {
+			return a.release() // which says so
+		}
+	}
 	switch waited, err := a.admit(person{b.items[0].msg.Channel, b.items[0].msg.Sender.ID}); {
 	case errors.Is(err, errPoked):
 		return a.release() // which says whether a request is there

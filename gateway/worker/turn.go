@@ -68,7 +68,7 @@ func (a *actor) runTurn(t sessions.Turn, j *journal, stop bool) (released bool, 
 	defer w.Observer.TurnRunning(t.Channel, -1)
 
 	j.counted = ag.MaxCost > 0
-	steering := a.newSteering(j)
+	steering := a.newSteering(j, cancel)
 	s := newProgress(a, j, cancel, steering)
 	attended := make(chan struct{})
 	go func() {

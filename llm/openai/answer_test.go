@@ -122,6 +122,12 @@ func TestUsageBecomesDisjointBuckets(t *testing.T) {
 			`{"prompt_tokens":10,"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":7}}`,
 			costs.Usage{Input: 10, Output: 12, Reasoning: 7},
 		},
+		{
+			"reasoning that only the total shows", // a recorded answer of a gateway to Gemini
+			`{"prompt_tokens":20,"completion_tokens":198,"total_tokens":623}`,
+			costs.Usage{Input: 20, Output: 603, Reasoning: 405},
+		},
+		{"a total below its parts", `{"prompt_tokens":10,"completion_tokens":5,"total_tokens":5}`, costs.Usage{Input: 10, Output: 5}},
 		{"details that are null", `{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":null,"completion_tokens_details":null}`, costs.Usage{Input: 10, Output: 5}},
 		{"DeepSeek's cache", `{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_cache_hit_tokens":6}`, costs.Usage{Input: 4, CacheRead: 6, Output: 5}},
 		{"more cached than there was", `{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":12}}`, costs.Usage{CacheRead: 12, Output: 5}},
@@ -129,6 +135,8 @@ func TestUsageBecomesDisjointBuckets(t *testing.T) {
 		{"a charge that a float would round", `{"prompt_tokens":10,"completion_tokens":5,"cost":1234.567890123456}`, costs.Usage{Input: 10, Output: 5, Charged: amount(1_234_567_890_123_456)}},
 		{"a charge with an exponent", `{"prompt_tokens":10,"completion_tokens":5,"cost":1.5e-05}`, costs.Usage{Input: 10, Output: 5, Charged: amount(15_000_000)}},
 		{"a charge below a pico-dollar", `{"prompt_tokens":10,"completion_tokens":5,"cost":5e-13}`, costs.Usage{Input: 10, Output: 5, Charged: amount(1)}},
+		{"Perplexity's charge", `{"prompt_tokens":7,"completion_tokens":149,"total_tokens":156,"cost":{"input_tokens_cost":0.00001,"request_cost":0.005,"total_cost":0.006}}`, costs.Usage{Input: 7, Output: 149, Charged: amount(6_000_000_000)}},
+		{"a charge that is no number", `{"prompt_tokens":10,"completion_tokens":5,"cost":["?"],"cost_details":{"upstream_inference_cost":null}}`, costs.Usage{Input: 10, Output: 5}},
 		{"nothing charged", `{"prompt_tokens":10,"completion_tokens":5,"cost":0}`, costs.Usage{Input: 10, Output: 5, Charged: amount(0)}},
 		{"a fee beside the customer's own key", `{"prompt_tokens":10,"completion_tokens":5,"cost":0.1,"is_byok":true,"cost_details":{"upstream_inference_cost":2}}`, costs.Usage{Input: 10, Output: 5, Charged: amount(2_100_000_000_000)}},
 		{"a hostile charge", `{"prompt_tokens":10,"completion_tokens":5,"cost":1e999999999}`, costs.Usage{Input: 10, Output: 5}},

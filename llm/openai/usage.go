@@ -27,11 +27,27 @@ type counts struct {
 
 	// OpenRouter: what the call really cost, in dollars; with an own key of the
 	// customer, only the fee, and the rest in the details.
-	Cost        json.Number `json:"cost"`
-	OwnKey      bool        `json:"is_byok"`
+	Cost        charge `json:"cost"`
+	OwnKey      bool   `json:"is_byok"`
 	CostDetails struct {
-		Upstream json.Number `json:"upstream_inference_cost"`
+		Upstream charge `json:"upstream_inference_cost"`
 	} `json:"cost_details"`
+}
+
+// charge is an amount in dollars: a number, or with Perplexity an object that has the total beside
+// its parts (https://docs.perplexity.ai, usage). What is neither says nothing: an answer is not lost
+// for it.
+type charge struct{ dollars json.Number }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *charge) UnmarshalJSON(raw []byte) error {
+	var parts struct {
+		Total json.Number `json:"total_cost"`
+	}
+	if json.Unmarshal(raw, &c.dollars) != nil && json.Unmarshal(raw, &parts) == nil {
+		c.dollars = parts.Total
+	}
+	return nil
 }
 
 // responseCounts is a usage object of Responses: the same counts under other
@@ -65,7 +81,9 @@ func (c responseCounts) chatCounts() *counts {
 
 // buckets are the counts as disjoint buckets. The prompt includes what the
 // cache had and took. The completion includes the reasoning, except with
-// servers whose total shows that they count it beside.
+// servers whose total shows that they count it beside; some of those say how much
+// it is in the total alone, such as gateways to Gemini, and what is in no other
+// count is billed as output.
 func (c counts) buckets() costs.Usage {
 	cached := max(c.PromptDetails.Cached, c.CacheHit, 0)
 	written := max(c.PromptDetails.CacheWrite, 0)
@@ -76,6 +94,9 @@ func (c counts) buckets() costs.Usage {
 	unsaid := c.Total == 0 && reasoned > out
 	if beside || unsaid {
 		out += reasoned
+	}
+	if more := c.Total - c.Prompt - out; c.Prompt >= 0 && more > 0 {
+		out, reasoned = out+more, reasoned+more
 	}
 	u := costs.Usage{
 		Input:        max(c.Prompt-cached-written, 0),
@@ -93,11 +114,11 @@ func (c counts) buckets() costs.Usage {
 }
 
 func (c counts) charge() (costs.Amount, bool) {
-	cost, ok := parsePico(c.Cost)
+	cost, ok := parsePico(c.Cost.dollars)
 	if !ok || !c.OwnKey {
 		return cost, ok
 	}
-	upstream, ok := parsePico(c.CostDetails.Upstream)
+	upstream, ok := parsePico(c.CostDetails.Upstream.dollars)
 	if !ok {
 		return cost, true
 	}

@@ -120,7 +120,7 @@ func openServer(t *testing.T, server *redistest.Server) (s *Store, owed bool) {
 			t.Error(err)
 		}
 	})
-	return s, len(s.recovery.forgot) == 1
+	return s, len(s.forgot) == 1
 }
 
 // TestWhoTookOverAndEndedLeavesItToTheNextToTell: a database that was made whole looks to the

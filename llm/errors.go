@@ -39,8 +39,9 @@ type Error struct {
 	RequestID  string
 	Message    string
 
-	// Sent says that a response head came, so the call may be billed. A call
-	// that failed before one costs nothing; of one that was canceled nobody
+	// Sent says that a response head came, or that the call was given up here
+	// (Timeout) after the whole request had left: so it may be billed. A call that
+	// failed otherwise before a head costs nothing; of one that was canceled nobody
 	// knows whether a head was on its way.
 	Sent bool
 	// Visible says that content had been yielded before the failure: such a

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -180,10 +181,13 @@ func (m memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// silentTransport is a transport that never answers.
-type silentTransport struct{}
+// silentTransport is a transport that never answers; left: to a request that it says it has written.
+type silentTransport struct{ left bool }
 
-func (silentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s silentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(req.Context()); s.left && trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{})
+	}
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }

@@ -25,6 +25,7 @@ func testSlowAnswers(t *testing.T, a Adapter) {
 		visible   bool
 	}{
 		{"silent before the head", silentTransport{}, 60 * time.Second, false, false},
+		{"silent before the head, with the request sent", silentTransport{left: true}, 60 * time.Second, true, false},
 		{"silent after the head", memoryTransport(func(req *http.Request, _ *io.PipeWriter) { <-req.Context().Done() }), 60 * time.Second, true, false},
 		{"silent in the middle", memoryTransport(func(req *http.Request, w *io.PipeWriter) {
 			time.Sleep(59 * time.Second) // not silent yet

@@ -20,6 +20,8 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,6 +69,7 @@ type Exchange struct {
 	timer  *time.Timer // armed only while the exchange waits for the network
 
 	sent   bool
+	left   atomic.Bool // the whole request was written
 	head   bool
 	status int
 	header http.Header
@@ -179,7 +182,12 @@ func (x *Exchange) send(method, url string, header http.Header, pieces ...[]byte
 		return errors.New("model request sent before")
 	}
 	x.sent = true
-	req, err := http.NewRequestWithContext(x.ctx, method, url, bodyOf(pieces))
+	traced := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+		if i.Err == nil {
+			x.left.Store(true)
+		}
+	}})
+	req, err := http.NewRequestWithContext(traced, method, url, bodyOf(pieces))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ var ErrCut = errors.New("answer cut off before its end")
 // came from Do or from reading the stream.
 func (x *Exchange) Fault(err error) *llm.Error {
 	e := x.fault(err)
-	e.Sent, e.RequestID = x.head, x.RequestID()
+	e.Sent, e.RequestID = x.head || e.Kind == llm.Timeout && x.left.Load(), x.RequestID()
 	if e.Status == 0 {
 		e.Status = x.status
 	}

@@ -10,10 +10,13 @@ import (
 	"parley/sessions/rules"
 )
 
-// reapply applies a fact, if it can have held, and reports whether it did. mode says
-// whether the database may have lost what was written before it.
-func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode string) (bool, error) {
-	client := fl.clientFor(mode)
+// reapply applies a fact, if it can have held, and reports whether it did. With a hold the
+// database may have lost what was written before it.
+func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, h *hold) (bool, error) {
+	client, mode := fl.clientFor(h), live
+	if h != nil {
+		mode = replay
+	}
 	if done, err := fl.isApplied(ctx, client, fl.eraOf(client), number); err != nil || done {
 		return done, err
 	}
@@ -36,7 +39,7 @@ func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode stri
 		if err != nil || set == nil {
 			return false, err
 		}
-		p := &plan{db: fl.database, r: r, again: mode == replay}
+		p := &plan{db: fl.database, r: r, hold: h}
 		p.expectRead(sessions.Fence{}, set)
 		p.mailbox = f.Box
 		if err := p.write(set); err != nil {
@@ -49,6 +52,8 @@ func (fl *factLog) reapply(ctx context.Context, number uint64, f fact, mode stri
 		switch kind := a.text(0); kind {
 		case "ok", "before":
 			return true, nil
+		case "lock":
+			return false, errLock
 		case "conflict", "limit", "overflow", "frame", "era":
 			if mode == replay { // there is nobody else
 				return false, fmt.Errorf("the commit script refused it: %q", a)
@@ -187,21 +192,21 @@ func (fl *factLog) CatchUp(ctx context.Context) error {
 	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("catch up with the facts: %w", err)
 	}
-	err = fl.eachMissing(ctx, fl.client, mark, fl.seen.Swap(last), func(number uint64, f fact) error {
+	err = fl.eachMissing(ctx, nil, mark, fl.seen.Swap(last), func(number uint64, f fact) error {
 		if f.Script == factVoid || f.Script == factEra {
-			_, err := fl.tryMarkPassed(ctx, fl.client, number)
+			_, err := fl.tryMarkPassed(ctx, nil, number)
 			return err
 		}
 		if done, err := fl.isApplied(ctx, fl.client, *fl.era.Load(), number); err != nil || done {
 			return err
 		}
 		if f.Set == nil || fmt.Sprint(f.In) == *fl.era.Load() {
-			if held, err := fl.reapply(ctx, number, f, live); err != nil || held {
+			if held, err := fl.reapply(ctx, number, f, nil); err != nil || held {
 				return err
 			}
 		}
 		if cost := f.settlements(); cost != nil {
-			if err := fl.rebook(ctx, failedCosts{number, *cost}, live); err != nil {
+			if err := fl.rebook(ctx, failedCosts{number, *cost}, nil); err != nil {
 				return err
 			}
 		}

@@ -152,6 +152,8 @@ func (db *database) conclude(r *reading, p *plan, a answer) error {
 		return &rules.LimitError{Count: int(n), Spent: spent}
 	case "overflow":
 		return fmt.Errorf("add up what is spent and held: %w", costs.ErrOverflow)
+	case "lock":
+		return errLock
 	case "frame":
 		db.frames.forget()
 		return errChanged

@@ -16,6 +16,7 @@ type facts struct {
 	first  func()                  // called before the next fact is stored; once
 	then   func()                  // called when the next fact is stored, before its number is told; once
 	read   func()                  // called when facts have been read
+	next   func(number uint64)     // called before a fact is read
 	same   uint64                  // not 0: the number of a fact that was appended before, whose answer was lost; once
 }
 
@@ -88,8 +89,11 @@ func (f *facts) After(ctx context.Context, number uint64, yield func(uint64, []b
 	}()
 	for n := number + 1; n <= last; n++ {
 		f.mu.Lock()
-		body := f.bodies[n-1]
+		body, next := f.bodies[n-1], f.next
 		f.mu.Unlock()
+		if next != nil {
+			next(n)
+		}
 		if !yield(n, body) {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -405,6 +406,44 @@ func TestATakeOverThatWasBrokenOffIsBegunAgain(t *testing.T) {
 	if d := gocmp.Diff(before, remember(t.Context(), t, p.store, ids, tokens), gocmp.AllowUnexported(sessionkeys.Key{})); d != "" {
 		t.Fatal(d)
 	}
+}
+
+// The server fails over once more while facts are applied again: the next one lacks those that
+// the first has by then, and none of them may be passed over.
+func TestATakeOverDoesNotGoOnAtAnotherServer(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, &facts{})
+	ctx := t.Context()
+	_, _, tokens, ids := p.live(p.alive("ann"), p.cutOff)
+	before := remember(ctx, t, p.store, ids, tokens)
+	p.failOver()
+	third := p.replica.Replica(t)
+	c := raw(t, p.replica)
+	isCut, isKilled, mark := false, false, uint64(0)
+	p.log.next = func(number uint64) {
+		if isKilled {
+			return
+		}
+		meta := c.HMGet(ctx, "parley:meta", "era", "facts").Val()
+		switch {
+		case !isCut && meta[0] == "none": // the lock is there, and no fact is applied yet
+			third.CatchUp()
+			third.CutOff()
+			isCut, mark = true, number-1
+		case isCut && number == mark+2 && meta[1] == strconv.FormatUint(mark+1, 10): // it was reserved, and is not settled
+			p.replica.Kill()
+			third.Promote()
+			p.board.to(third)
+			isKilled = true
+		}
+	}
+	if d := gocmp.Diff(before, remember(ctx, t, p.store, ids, tokens), gocmp.AllowUnexported(sessionkeys.Key{})); d != "" {
+		t.Fatalf("forgotten (-before +after):\n%s", d)
+	}
+	if lock := raw(t, third).Exists(ctx, "parley:takeover").Val(); !isKilled || lock != 0 {
+		t.Errorf("another server took its place: %v; %d locks are left", isKilled, lock)
+	}
+	p.ok(p.s.Check(ctx))
 }
 
 func TestALogThatCannotTellWhatIsMissingIsDamage(t *testing.T) {

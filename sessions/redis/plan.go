@@ -16,7 +16,7 @@ type plan struct {
 	r       *reading
 	steps   []string
 	mailbox *factOf // the mailbox whose fence it depends on; nil: none
-	again   bool    // it is a fact that is applied again
+	hold    *hold   // of who takes the database over, and may apply a fact again; nil: nobody does
 
 	learned []learnedRow
 	sets    []member
@@ -78,16 +78,18 @@ func (p *plan) hset(key string, was, is row, version string, more ...string) {
 // is; 0: it is none.
 func (p *plan) request(fact uint64) []any {
 	era, number, mode := p.r.era, "", live
-	if p.again {
+	steps := p.steps
+	if h := p.hold; h != nil {
 		era, mode = "", replay // whoever takes over has the database alone
+		steps = append([]string{"t", "3", p.db.key("takeover"), h.me, h.server}, steps...)
 	}
 	if fact > 0 {
 		number = strconv.FormatUint(fact, 10)
 	}
-	args := make([]any, 0, 4+len(p.steps))
+	args := make([]any, 0, 4+len(steps))
 	args = append(args, era, p.r.gen, number, mode)
-	for i := range p.steps {
-		args = append(args, &p.steps[i]) // a string in an interface is one more allocation
+	for i := range steps {
+		args = append(args, &steps[i]) // a string in an interface is one more allocation
 	}
 	return args
 }
@@ -242,7 +244,7 @@ func (p *plan) write(c *changes) error {
 		if a.Body != nil {
 			p.do("HSETNX", p.db.key("frames"), a.Frame, *a.Body)
 			p.frames = append(p.frames, a.Frame)
-		} else if !p.again {
+		} else if p.hold == nil {
 			p.step("h", p.db.key("frames"), a.Frame)
 		}
 		p.do("RPUSH", p.db.key("asked:"+string(a.Session)), a.Attempt)

@@ -72,7 +72,7 @@ func (p *plan) putMailbox(c changedRow, was *storedRow, m rules.Mailbox, l *lear
 	}
 	if m.Epoch > before.Epoch {
 		// What no fact under an older fence was applied of by now never will be.
-		if p.again {
+		if p.hold != nil {
 			more = append(more, "base", cmp.Or(was.fields["base"], "0"))
 		} else {
 			p.step("g", m.Token)

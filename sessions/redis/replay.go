@@ -98,7 +98,7 @@ func (v *verdicts) hasHeld(number uint64, f fact) bool {
 
 // replay begins an era in the log, and applies all facts before it that the
 // database does not have. mark is the fact up to which it has all, and the log has those behind it.
-func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint64) (done replayCounts, err error) {
+func (rec *recovery) replay(ctx context.Context, h *hold, era int64, mark uint64) (done replayCounts, err error) {
 	body, err := fact{Script: factEra, Era: era}.encode()
 	if err != nil {
 		return done, err
@@ -108,7 +108,7 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 		return done, fmt.Errorf("write an era down: %w", err)
 	}
 	v := verdicts{voids: map[uint64]uint64{}, later: map[string][]provenFence{}}
-	err = rec.eachLocked(ctx, me, mark, end, func(number uint64, f fact) error {
+	err = rec.eachLocked(ctx, h, mark, end, func(number uint64, f fact) error {
 		v.note(number, f)
 		return nil
 	})
@@ -116,15 +116,15 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 		return done, err
 	}
 	var costs []failedCosts
-	err = rec.eachMissing(ctx, rec.plain, mark, end, func(number uint64, f fact) error {
+	err = rec.eachMissing(ctx, h, mark, end, func(number uint64, f fact) error {
 		if (done.applied+done.void)%64 == 0 {
-			if err := rec.setLocked(ctx, me); err != nil {
+			if err := rec.setLocked(ctx, h); err != nil {
 				return err
 			}
 		}
 		held := v.hasHeld(number, f)
 		if held {
-			if held, err = rec.reapply(ctx, number, f, replay); err != nil {
+			if held, err = rec.reapply(ctx, number, f, h); err != nil {
 				return fmt.Errorf("apply fact %d again: %w", number, err)
 			}
 		}
@@ -137,7 +137,7 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 			costs = append(costs, failedCosts{number, *cost})
 			return nil
 		}
-		_, err := rec.tryMarkPassed(ctx, rec.plain, number)
+		_, err := rec.tryMarkPassed(ctx, h, number)
 		return err
 	})
 	if err != nil {
@@ -145,11 +145,11 @@ func (rec *recovery) replay(ctx context.Context, me string, era int64, mark uint
 	}
 	for i, c := range costs {
 		if i%64 == 0 {
-			if err := rec.setLocked(ctx, me); err != nil {
+			if err := rec.setLocked(ctx, h); err != nil {
 				return done, err
 			}
 		}
-		if err := rec.rebook(ctx, c, replay); err != nil {
+		if err := rec.rebook(ctx, c, h); err != nil {
 			return done, err
 		}
 	}
@@ -163,21 +163,24 @@ type failedCosts struct {
 }
 
 // rebook books what calls cost, if nobody has booked them since.
-func (fl *factLog) rebook(ctx context.Context, c failedCosts, mode string) error {
-	if _, err := fl.reapply(ctx, c.number, c.fact, mode); err != nil {
+func (fl *factLog) rebook(ctx context.Context, c failedCosts, h *hold) error {
+	if _, err := fl.reapply(ctx, c.number, c.fact, h); err != nil {
 		return fmt.Errorf("book what fact %d cost: %w", c.number, err)
 	}
-	_, err := fl.tryMarkPassed(ctx, fl.clientFor(mode), c.number)
+	_, err := fl.tryMarkPassed(ctx, h, c.number)
 	return err
 }
 
 // tryMarkPassed notes that there is nothing to do for a fact. Returns true if the database
 // was done with it already: it applied the fact, or passed it over.
-func (db *database) tryMarkPassed(ctx context.Context, c *goredis.Client, number uint64) (before bool, err error) {
-	p := &plan{db: db, r: db.reading(ctx), again: c == db.plain}
-	a, err := db.evaluate(ctx, c, p.request(number))
+func (db *database) tryMarkPassed(ctx context.Context, h *hold, number uint64) (before bool, err error) {
+	p := &plan{db: db, r: db.reading(ctx), hold: h}
+	a, err := db.evaluate(ctx, db.clientFor(h), p.request(number))
 	if err == nil && a.text(0) == "era" {
 		err = errEra
+	}
+	if err == nil && a.text(0) == "lock" {
+		err = errLock
 	}
 	return err == nil && a.text(0) == "before", rules.While(err, "pass fact %d over", number)
 }
@@ -194,7 +197,7 @@ func (conn *connection) eraOf(c *goredis.Client) string {
 // database is ready again. It returns what tryMarkPassed does.
 func (db *database) markPassed(ctx context.Context, number uint64) (before bool, err error) {
 	for {
-		before, err := db.tryMarkPassed(ctx, db.client, number)
+		before, err := db.tryMarkPassed(ctx, nil, number)
 		if !errors.Is(err, errEra) {
 			return before, err
 		}
@@ -216,9 +219,9 @@ func (fl *factLog) isApplied(ctx context.Context, c *goredis.Client, era string,
 	return number <= uint64(max(mark, 0)) || a.at(1) != nil, err
 }
 
-// clientFor is the client by which changes are committed in a mode.
-func (conn *connection) clientFor(mode string) *goredis.Client {
-	if mode == replay {
+// clientFor is the client by which changes are committed under a hold; nil: by everybody.
+func (conn *connection) clientFor(h *hold) *goredis.Client {
+	if h != nil {
 		return conn.plain
 	}
 	return conn.client
@@ -226,11 +229,11 @@ func (conn *connection) clientFor(mode string) *goredis.Client {
 
 // eachMissing is eachFact for facts that the database may lack. Numbers between them
 // that were never given are passed over.
-func (fl *factLog) eachMissing(ctx context.Context, c *goredis.Client, mark, end uint64, do func(number uint64, f fact) error) error {
+func (fl *factLog) eachMissing(ctx context.Context, h *hold, mark, end uint64, do func(number uint64, f fact) error) error {
 	last := mark
 	return fl.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		for last++; last < number; last++ {
-			if _, err := fl.tryMarkPassed(ctx, c, last); err != nil {
+			if _, err := fl.tryMarkPassed(ctx, h, last); err != nil {
 				return err
 			}
 		}
@@ -265,11 +268,11 @@ const renewEvery = 1024
 
 // eachLocked is eachFact for the process that takes over. It renews the lock, so that the
 // lock outlives a log of any length.
-func (rec *recovery) eachLocked(ctx context.Context, me string, mark, end uint64, do func(number uint64, f fact) error) error {
+func (rec *recovery) eachLocked(ctx context.Context, h *hold, mark, end uint64, do func(number uint64, f fact) error) error {
 	count := 0
 	return rec.eachFact(ctx, mark, end, func(number uint64, f fact) error {
 		if count%renewEvery == 0 {
-			if err := rec.setLocked(ctx, me); err != nil {
+			if err := rec.setLocked(ctx, h); err != nil {
 				return err
 			}
 		}
@@ -279,13 +282,13 @@ func (rec *recovery) eachLocked(ctx context.Context, me string, mark, end uint64
 }
 
 // lastEra is the highest era in the log behind a fact; -1: there is none.
-func (rec *recovery) lastEra(ctx context.Context, me string, mark uint64) (era int64, err error) {
+func (rec *recovery) lastEra(ctx context.Context, h *hold, mark uint64) (era int64, err error) {
 	last, err := rec.facts.Last(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the last fact: %w", err)
 	}
 	era = -1
-	err = rec.eachLocked(ctx, me, mark, last, func(_ uint64, f fact) error {
+	err = rec.eachLocked(ctx, h, mark, last, func(_ uint64, f fact) error {
 		if f.Script == factEra {
 			era = max(era, f.Era)
 		}

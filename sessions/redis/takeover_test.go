@@ -28,16 +28,26 @@ func TestWhoLostTheLockOfATakeOverWritesNothingMore(t *testing.T) {
 	if err := s.recovery.plain.Set(ctx, s.recovery.key("takeover"), "another", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.setLocked(ctx, "me", metaEra, "7"); !errors.Is(err, errLock) {
-		t.Errorf("got %v", err)
+	info, err := s.recovery.info(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*hold{{"me", info["run_id"]}, {"another", "another server"}} {
+		if err := s.setLocked(ctx, h, metaEra, "7"); !errors.Is(err, errLock) {
+			t.Errorf("%v: got %v", h, err)
+		}
+		if _, err := s.recovery.tryMarkPassed(ctx, h, 1); !errors.Is(err, errLock) {
+			t.Errorf("%v: got %v", h, err)
+		}
 	}
 	if era, err := s.recovery.plain.HGet(ctx, s.recovery.key("meta"), metaEra).Result(); err != nil || era != "0" {
 		t.Errorf("the era is %q (%v)", era, err)
 	}
-	if err := s.setLocked(ctx, "another", metaEra, "7", metaOutbox, "9"); err != nil {
+	h := &hold{"another", info["run_id"]}
+	if err := s.setLocked(ctx, h, metaEra, "7", metaOutbox, "9"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.setLocked(ctx, "another", metaOutbox, "5"); err != nil {
+	if err := s.setLocked(ctx, h, metaOutbox, "5"); err != nil {
 		t.Fatal(err)
 	}
 	meta, err := s.recovery.plain.HMGet(ctx, s.recovery.key("meta"), metaEra, metaOutbox).Result()

@@ -91,10 +91,14 @@ func (rec *recovery) makeWhole(ctx context.Context) error {
 			return fmt.Errorf("take the database over: %w", explain(err))
 		}
 		if got {
-			if err := rec.takeOver(ctx, rec.me); err != nil {
+			err := rec.takeOver(ctx, rec.me)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, errLock) {
 				return fmt.Errorf("take the database over after a restart or failover: %w", err)
 			}
-			continue
+			rec.log.Warn("redis: takeover broken off", "prefix", rec.prefix, "error", err)
 		}
 		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return err
@@ -163,8 +167,14 @@ func (rec *recovery) adopt(t timeline) error {
 	return nil
 }
 
-// errLock means that somebody else takes the database over.
-var errLock = errors.New("takeover lock held by another process")
+// errLock means that a take-over may not go on: another process has the lock, or another
+// server answers.
+var errLock = errors.New("takeover lock lost, or taken at another server")
+
+// hold is what the process that takes the database over proves with each write: that it has
+// the lock, at the server that it made out. The client greets nobody then, and would carry the
+// rest of a replay over to the next server, which may lack the beginning.
+type hold struct{ me, server string }
 
 // takeOver makes the database whole, if nobody has while the lock was waited for. It may be
 // broken off anywhere, and be begun again by anybody.
@@ -183,7 +193,8 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 		}
 		rec.log.Warn("redis: server restarted or failed over", "prefix", rec.prefix, "facts", rec.facts != nil)
 	}
-	next, err := rec.nextEra(ctx, me, t)
+	h := &hold{me, t.runID}
+	next, err := rec.nextEra(ctx, h, t)
 	if err != nil {
 		return err
 	}
@@ -194,18 +205,18 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 	// does not look for eras in the log before the mark, so a replica that has the mark
 	// must have the number too.
 	n := strconv.FormatInt(next, 10)
-	err = rec.setLocked(ctx, me, metaVersion, version, metaEras, n, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10))
+	err = rec.setLocked(ctx, h, metaVersion, version, metaEras, n, metaEra, takingOver, metaOutbox, strconv.FormatInt(next*eraShift, 10))
 	if err != nil {
 		return err
 	}
 	done := replayCounts{}
 	if rec.facts != nil {
-		if done, err = rec.replay(ctx, me, next, t.facts); err != nil {
+		if done, err = rec.replay(ctx, h, next, t.facts); err != nil {
 			return err
 		}
 	}
 	if rec.facts != nil && (!t.fresh || done.applied > 0) { // the rows of facts have owners
-		if err := rec.evict(ctx, me); err != nil {
+		if err := rec.evict(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -213,7 +224,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 	if !t.fresh || done.applied > 0 {
 		ready = append(ready, metaUntold, n)
 	}
-	if err := rec.setLocked(ctx, me, ready...); err != nil {
+	if err := rec.setLocked(ctx, h, ready...); err != nil {
 		return err
 	}
 	rec.log.Info("redis: database ready", "era", next, "facts_applied", done.applied, "facts_void", done.void, "duration", rec.now().Sub(begun))
@@ -227,7 +238,7 @@ func (rec *recovery) unlock(ctx context.Context) error {
 // nextEra returns the number of an era that never was. The database may have lost the one that
 // ended: a replica that was cut off before that began does not know of it. But the log of facts
 // does, or at least this process, if it was one of it.
-func (rec *recovery) nextEra(ctx context.Context, me string, t timeline) (next int64, err error) {
+func (rec *recovery) nextEra(ctx context.Context, h *hold, t timeline) (next int64, err error) {
 	if !t.fresh {
 		next = t.eras + 1
 	}
@@ -244,14 +255,14 @@ func (rec *recovery) nextEra(ctx context.Context, me string, t timeline) (next i
 	if err := rec.checkLog(ctx, t.facts); err != nil {
 		return 0, err
 	}
-	last, err := rec.lastEra(ctx, me, t.facts)
+	last, err := rec.lastEra(ctx, h, t.facts)
 	return max(next, last+1), err
 }
 
 // setLocked sets fields of the database's own row if the lock is still ours, and
 // holds the lock for longer.
-func (rec *recovery) setLocked(ctx context.Context, me string, fields ...string) error {
-	p := rec.lockedPlan(ctx, me)
+func (rec *recovery) setLocked(ctx context.Context, h *hold, fields ...string) error {
+	p := rec.lockedPlan(ctx, h)
 	p.do("PEXPIRE", rec.key("takeover"), strconv.FormatInt(lockFor.Milliseconds(), 10))
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == metaOutbox { // it never goes back, also when a take-over is begun again
@@ -260,24 +271,18 @@ func (rec *recovery) setLocked(ctx context.Context, me string, fields ...string)
 		}
 		p.do("HSET", rec.key("meta"), fields[i], fields[i+1])
 	}
-	err := p.commit(rec.plain)
-	if errors.Is(err, errChanged) {
-		err = errLock
-	}
-	return rules.While(err, "hold the database")
+	return rules.While(p.commit(rec.plain), "hold the database")
 }
 
-// lockedPlan is a plan that is carried out while the lock is ours, whatever the era.
-func (rec *recovery) lockedPlan(ctx context.Context, me string) *plan {
+// lockedPlan is a plan that is carried out while h holds, whatever the era.
+func (rec *recovery) lockedPlan(ctx context.Context, h *hold) *plan {
 	r := rec.reading(ctx)
 	r.client, r.era, r.isView = rec.plain, "", true
-	p := &plan{db: rec.database, r: r, again: true}
-	p.step("k", me, "GET", rec.key("takeover"))
-	return p
+	return &plan{db: rec.database, r: r, hold: h}
 }
 
 // evict ends all fences: nobody knows which of them were given.
-func (rec *recovery) evict(ctx context.Context, me string) error {
+func (rec *recovery) evict(ctx context.Context, h *hold) error {
 	owners, err := rec.plain.SMembers(ctx, rec.key("owners")).Result()
 	if err != nil {
 		return fmt.Errorf("list who owns mailboxes: %w", explain(err))
@@ -288,7 +293,7 @@ func (rec *recovery) evict(ctx context.Context, me string) error {
 			return err
 		}
 		for more := true; more; {
-			if more, err = rec.evictFrom(ctx, me, sessions.Worker(k.(rules.WorkerKey))); err != nil { //nolint:forcetypeassert // as named
+			if more, err = rec.evictFrom(ctx, h, sessions.Worker(k.(rules.WorkerKey))); err != nil { //nolint:forcetypeassert // as named
 				return fmt.Errorf("end the fences of worker %s: %w", owner, err)
 			}
 		}
@@ -297,11 +302,11 @@ func (rec *recovery) evict(ctx context.Context, me string) error {
 }
 
 // evictFrom ends fences of a worker, and reports whether there may be more.
-func (rec *recovery) evictFrom(ctx context.Context, me string, w sessions.Worker) (more bool, err error) {
-	if err := rec.setLocked(ctx, me); err != nil {
+func (rec *recovery) evictFrom(ctx context.Context, h *hold, w sessions.Worker) (more bool, err error) {
+	if err := rec.setLocked(ctx, h); err != nil {
 		return false, err
 	}
-	p := rec.lockedPlan(ctx, me)
+	p := rec.lockedPlan(ctx, h)
 	tx := &rules.Tx{Reader: p.r}
 	n, err := rules.Evict(tx, w, pageRows)
 	if err != nil || n == 0 {
@@ -316,7 +321,7 @@ func (rec *recovery) evictFrom(ctx context.Context, me string, w sessions.Worker
 		return false, err
 	}
 	if err := p.commit(rec.plain); errors.Is(err, errChanged) {
-		return true, nil // the lock is looked at next
+		return true, nil
 	} else if err != nil {
 		return false, err
 	}

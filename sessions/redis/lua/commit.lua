@@ -12,6 +12,8 @@
 --   m key member             the set has no such member
 --   h key field              the hash has such a field, or the answer is 'frame'
 --   o key epoch nonce        the mailbox has this owner
+--   t key name run-id        the lock is held under this name, and this is the server of
+--                            that run id, or the answer is 'lock'
 --   k value command…         what the command returns, one text or number
 --   l n command… member…     a list, as the command of n words returns it
 -- Steps that reckon, and may be refused:
@@ -101,6 +103,11 @@ local look = {
   o = function(key, epoch, nonce)
     local row = call('HMGET', key, 'epoch', 'owner_nonce')
     return row[1] == epoch and row[2] == nonce
+  end,
+  t = function(key, name, server)
+    local here = string.find(call('INFO', 'server'), 'run_id:' .. server, 1, true)
+    if not here or call('GET', key) ~= name then error({ 'lock' }, 0) end
+    return true
   end,
   k = function(value, ...) return tostring(call(...)) == value end,
   l = function(n, ...)

@@ -19,9 +19,9 @@ type attempt struct {
 	previews *previews
 	running  func() context.Context // its end begins the grace period
 	d        *sessions.Delivery
-	// takeUnsent reports whether nothing was sent of a delivery that this process has
-	// marked, so that it is sent, once, as if the mark had just been made.
-	takeUnsent func(id string) bool
+	// takeUnsent returns when this process marked a delivery of which it has sent nothing
+	// since: found with that mark it is sent, once, as if the mark had just been made.
+	takeUnsent func(id string) time.Time
 	at         destination
 	release    func() // gives back the room that was booked for what is sent next; nil: none was
 	place      place
@@ -206,6 +206,8 @@ func (a *attempt) drop(ctx context.Context) error {
 func (a *attempt) deliverPart(ctx context.Context, i int) error {
 	p := &a.d.Parts[i]
 	moved, looked := false, false
+	// Whether a doubt that was found here may be about a call that another process still makes.
+	foreign := p.State == sessions.Ambiguous || p.State == sessions.Sending && p.By != a.me
 	for try := 1; ; try++ {
 		switch p.State {
 		case sessions.Sent, sessions.Failed:
@@ -215,14 +217,14 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 				break
 			}
 			looked = true // once for each doubt
-			if err := a.resolveAmbiguous(ctx, i); err != nil {
+			if err := a.resolveAmbiguous(ctx, i, foreign); err != nil {
 				return err
 			}
 			if p.State != sessions.Ambiguous {
 				continue
 			}
 		case sessions.Sending:
-			if i == 0 && p.By == a.me && a.takeUnsent(a.d.ID) {
+			if i == 0 && p.By == a.me && p.At.Equal(a.takeUnsent(a.d.ID)) {
 				p.State = marked
 				continue
 			}

@@ -36,8 +36,11 @@ func (a *attempt) awaitSettled(ctx context.Context) error {
 
 // resolveAmbiguous asks the network what became of a part that may have arrived, if it is
 // one that can be asked. It is Sent then, or Queued again as if it had never been
-// sent; as it was when the network cannot say, and then it is repeated, marked.
-func (a *attempt) resolveAmbiguous(ctx context.Context, i int) error {
+// sent; as it was when the network cannot say, and then it is repeated, marked. That a part
+// is not there says nothing where the doubt is foreign: a process that lost the right to
+// send does not cut its call off, and one that froze or lost its network may make it at any
+// later time.
+func (a *attempt) resolveAmbiguous(ctx context.Context, i int, foreign bool) error {
 	f, ok := a.ch.(channels.Finder)
 	if !ok {
 		return nil
@@ -54,10 +57,10 @@ func (a *attempt) resolveAmbiguous(ctx context.Context, i int) error {
 		log.Warn("delivery lookup failed", "error", err)
 		return nil
 	}
-	if !found && a.isFile(i) {
-		return nil // a file carries no id, and may be shown later than it was taken
-	}
 	log.Info("ambiguous delivery looked up", "found", found)
+	if !found && (foreign || a.isFile(i)) { // a file carries no id, and may be shown later than it was taken
+		return nil
+	}
 	m := a.newMark(i, sessions.Ambiguous, sessions.Queued, "")
 	if found {
 		m.To, m.MessageID = sessions.Sent, r.MessageID

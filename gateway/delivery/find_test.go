@@ -61,6 +61,35 @@ func TestTheWaitBeforeANetworkIsAskedEndsWithTheProcess(t *testing.T) {
 	r.wantCalls("send a x", "send a y")
 }
 
+// What another process was sending, or had in doubt, it may send still when the network does not know
+// of it yet: what follows says that it may be a repeat.
+func TestAnAnswerThatAnotherProcessMaySendStillIsRepeatedWithAMark(t *testing.T) {
+	t.Parallel()
+	for name, states := range map[string][]sessions.SendState{
+		"it was sending":      {sessions.Queued, sessions.Sending},
+		"it was not sure":     {sessions.Queued, sessions.Sending, sessions.Ambiguous},
+		"it was to repeat it": {sessions.Queued, sessions.Sending, sessions.Ambiguous, sessions.Sending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.net.script = first(kind(channels.Ambiguous)) // a doubt of this process takes nothing back
+			id := r.queue("a", "x")
+			begin := sessions.Progress{Bodies: [][]byte{[]byte(`{"text":"x"}`)}}
+			for i := range states[1:] {
+				begin.Marks = append(begin.Marks, sessions.Mark{From: states[i], To: states[i+1], At: time.Now(), By: "another process"})
+			}
+			if err := r.store.Advance(t.Context(), id, begin); err != nil {
+				t.Fatal(err)
+			}
+			f := &finder{net: r.net, find: func(int, string) (channels.Receipt, bool, error) { return channels.Receipt{}, false, nil }}
+			r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{f} })
+			r.delivered()
+			r.wantCalls("send a x again", "send a x again")
+		})
+	}
+}
+
 // F3: a network that can be asked gets no second copy.
 func TestANetworkThatCanBeAskedIsAskedBeforeAnAnswerIsRepeated(t *testing.T) {
 	t.Parallel()

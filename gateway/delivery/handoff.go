@@ -73,7 +73,7 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 	}
 	return begin, func(sending bool, err error) {
 		if sending || err != nil { // then it may stand as sending all the same
-			l.rememberUnsent(d.ID)
+			l.rememberUnsent(d.ID, begin.Marks[0].At)
 		}
 		if sending {
 			l.keepHanded(d.ID)
@@ -106,8 +106,10 @@ func (l *lanes) occupy(run uint64, a *attempt, decided <-chan bool) bool {
 			a.releaseRoom()
 			a.place.release()
 		}
-		if ctx.Err() != nil && l.takeUnsent(a.d.ID) {
-			a.putBack(ctx)
+		if ctx.Err() != nil {
+			if at := l.takeUnsent(a.d.ID); !at.IsZero() {
+				a.putBack(ctx, at)
+			}
 		}
 		l.work(ctx, c)
 	})
@@ -150,32 +152,37 @@ func (a *attempt) begin(ctx context.Context) *sessions.Progress {
 	return &p
 }
 
-// putBack queues an answer again of which nothing was sent, and nothing may be sent any more here:
-// who sends it next is in no doubt.
-func (a *attempt) putBack(ctx context.Context) {
+// putBack queues an answer again of which nothing was sent since it was marked at that time, and
+// nothing may be sent any more here: who sends it next is in no doubt.
+func (a *attempt) putBack(ctx context.Context, at time.Time) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackTimeout)
 	defer cancel()
-	err := a.advance(ctx, a.queuedAgain(0))
+	d, err := a.Store.Delivery(ctx, a.d.ID)
+	if err == nil && len(d.Parts) > 0 && d.Parts[0].At.Equal(at) { // another mark is of a call that was made
+		err = a.advance(ctx, a.queuedAgain(0))
+	}
 	if err != nil && !errors.Is(err, errTaken) && !errors.Is(err, sessions.ErrNotFound) {
 		a.Logger.Warn("answer not put back, it will be repeated with a mark", "channel", a.name, "delivery", a.d.ID, "error", err)
 	}
 }
 
-// rememberUnsent notes that nothing was sent of an answer that stands as being sent, or may.
-func (l *lanes) rememberUnsent(id string) {
+// rememberUnsent notes that nothing was sent of an answer that stands as being sent with a mark of
+// that time, or may.
+func (l *lanes) rememberUnsent(id string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.unsent) >= unsentMost {
 		clear(l.unsent)
 	}
-	l.unsent[id] = true
+	l.unsent[id] = at.Truncate(time.Microsecond) // as the store keeps it
 }
 
-// takeUnsent reports whether an answer that stands as sent by this process was not, and forgets it.
-func (l *lanes) takeUnsent(id string) bool {
+// takeUnsent returns of when the mark is with which an answer may stand as sent by this process, and
+// was not; and forgets it. It returns no time where there is none.
+func (l *lanes) takeUnsent(id string) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	unsent := l.unsent[id]
+	at := l.unsent[id]
 	delete(l.unsent, id)
-	return unsent
+	return at
 }

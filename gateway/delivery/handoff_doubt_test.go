@@ -56,6 +56,7 @@ func TestAnAnswerThatCameTooLateForItsAccountIsNoRepeat(t *testing.T) {
 				sends, stop := context.WithCancelCause(t.Context())
 				defer stop(nil)
 				p := r.runUntil(sends, func(o *delivery.Options) { o.Grace = time.Second })
+				synctest.Wait() // until it sends
 				r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
 					stop(cause)
 					time.Sleep(2 * time.Second)
@@ -80,6 +81,7 @@ func TestAnAnswerThatAnotherProcessSendsIsNotPutBack(t *testing.T) {
 		sends, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		p := r.runUntil(sends)
+		synctest.Wait() // until it sends
 		var other sessions.Mark
 		r.hand(p.taken(), "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
 			stop(broker.ErrLeaseLost)
@@ -102,6 +104,51 @@ func TestAnAnswerThatAnotherProcessSendsIsNotPutBack(t *testing.T) {
 		}
 		r.wantCalls()
 	})
+}
+
+// What was sent, and is not known to have arrived, stays in doubt when a worker that lost its session
+// long ago hands it over then, in vain.
+func TestADoubtBeforeAHandoffThatFailedIsMarked(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"by a process that goes on": nil, "by a process that loses its lease": broker.ErrLeaseLost} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.net.script = first(arrives{kind(channels.Ambiguous)})
+				r.fail = 2 // it marks, sends, and cannot note the doubt
+				sends, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				p := r.runUntil(sends)
+				synctest.Wait() // until it sends
+				take := p.taken()
+				r.finish("a", "t1", "one")
+				p.wake()
+				synctest.Wait()
+				r.wantCalls("send a one")
+				time.Sleep(time.Millisecond) // before the next scan finds it
+				r.hand(take, "one", func(e sessions.FinishTurn) (sessions.Finished, error) {
+					if e.Sending == nil {
+						t.Error("not handed over")
+					}
+					if cause != nil {
+						stop(cause)
+						synctest.Wait()
+					}
+					return sessions.Finished{}, sessions.ErrFenced
+				})
+				if cause != nil {
+					p.end()
+					r.fail = 0
+					p = r.start()
+				}
+				r.delivered()
+				r.wantCalls("send a one", "send a one again")
+				stop(nil)
+				p.end()
+			})
+		})
+	}
 }
 
 // panicky is a network that panics once when it is to render a text.

@@ -116,6 +116,23 @@ func TestAHandoffThatFailsLeavesNoDoubt(t *testing.T) {
 	}
 }
 
+// What was sent as it was handed over may have arrived, also when that could not be noted.
+func TestADoubtOfAnAnswerThatWasHandedOverIsMarked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.net.script = first(arrives{kind(channels.Ambiguous)})
+		r.fail = 1 // it sends, and cannot note the doubt
+		p := r.start()
+		if !r.hand(p.taken(), "one", r.commit) {
+			t.Error("not begun with the turn's end")
+		}
+		r.delivered()
+		r.wantCalls("send a one", "send a one again")
+		p.end()
+	})
+}
+
 // What this process may not have noted that it sent is in doubt, also when it was handed over once
 // in vain.
 func TestADoubtAfterAHandoffThatFailedIsMarked(t *testing.T) {

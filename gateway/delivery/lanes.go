@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"parley/gateway/signals"
 
@@ -32,7 +33,9 @@ type lanes struct {
 	seen     uint64           // the highest order of a delivery that a scan found
 	returned int              // how often a lane gave deliveries back to the outbox
 	runs     uint64           // how often begin began
-	unsent   map[string]bool  // deliveries that may stand as sent by this process, and were not
+	// unsent are deliveries that may stand as sent by this process with a mark of that time, and
+	// were not. With another mark they are in doubt as any other.
+	unsent map[string]time.Time
 }
 
 // lane is the work for one chat; it exists while there is some.

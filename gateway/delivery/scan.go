@@ -25,7 +25,7 @@ func (l *lanes) begin(ctx context.Context) {
 	l.ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.running = ctx // a preview that comes before run looks at the outbox, too
 	l.inFlight, l.passed, l.chats, l.seen = map[string]bool{}, map[string]bool{}, map[string]*lane{}, 0
-	l.unsent = map[string]bool{}
+	l.unsent = map[string]time.Time{}
 	l.runs++
 	l.previews.reset()
 	l.reactions.reset()

@@ -205,7 +205,7 @@ func (a *attempt) drop(ctx context.Context) error {
 // deliverPart brings a part to Sent or Failed.
 func (a *attempt) deliverPart(ctx context.Context, i int) error {
 	p := &a.d.Parts[i]
-	moved, looked := false, false
+	moved, looked, looks := false, false, 0
 	// Whether a doubt that was found here may be about a call that another process still makes.
 	foreign := p.State == sessions.Ambiguous || p.State == sessions.Sending && p.By != a.me
 	for try := 1; ; try++ {
@@ -217,7 +217,8 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 				break
 			}
 			looked = true // once for each doubt
-			if err := a.resolveAmbiguous(ctx, i, foreign); err != nil {
+			looks++
+			if err := a.resolveAmbiguous(ctx, i, foreign || looks > maxLooks); err != nil {
 				return err
 			}
 			if p.State != sessions.Ambiguous {

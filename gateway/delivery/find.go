@@ -16,6 +16,11 @@ const (
 	settle = 10 * time.Second
 
 	findTries = 3 // when the network asks to wait
+
+	// maxLooks is how many doubts of a part are dispelled by a network that does not find it. What it
+	// fails on each time, and never shows, is repeated with marks then, of which there are few: it
+	// would hold the chat for ever otherwise.
+	maxLooks = 3
 )
 
 // errEnding leaves a delivery to the process that comes next.
@@ -42,7 +47,7 @@ func (a *attempt) awaitSettled(ctx context.Context) error {
 // later time.
 func (a *attempt) resolveAmbiguous(ctx context.Context, i int, foreign bool) error {
 	f, ok := a.ch.(channels.Finder)
-	if !ok {
+	if !ok || channels.IsPrivateReply(a.d.ReplyTo) { // which no history has
 		return nil
 	}
 	if err := a.awaitSettled(ctx); err != nil {

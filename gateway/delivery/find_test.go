@@ -173,3 +173,41 @@ func TestANetworkThatCanBeAskedIsAskedBeforeAnAnswerIsRepeated(t *testing.T) {
 		})
 	}
 }
+
+// Slack fails on some messages each time that they are sent, and shows none of them.
+func TestAMessageOnWhichTheNetworkAlwaysFailsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = func(_ int, c call) error {
+		if c.text == "x" {
+			return kind(channels.Ambiguous)
+		}
+		return nil
+	}
+	f := &finder{net: r.net, find: func(int, string) (channels.Receipt, bool, error) { return channels.Receipt{}, false, nil }}
+	r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{f} })
+	id := r.queue("a", "x")
+	r.queue("a", "y")
+	r.delivered()
+	if d, err := r.store.Delivery(t.Context(), id); err != nil || d.Parts[0].State != sessions.Failed || d.Parts[0].Reason != sessions.Unconfirmed {
+		t.Errorf("it was left as %+v, %v", d.Parts, err)
+	}
+	if calls := r.net.log(); len(calls) > 12 || calls[len(calls)-1] != "send a y" {
+		t.Errorf("the network got %q", calls)
+	}
+}
+
+// What one person alone may see is in no history, so a network that does not find it says nothing.
+func TestADoubtAboutAPrivateMessageIsMarked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.net.script = first(arrives{kind(channels.Ambiguous)})
+	f := &finder{net: r.net, find: func(int, string) (channels.Receipt, bool, error) { return channels.Receipt{}, false, nil }}
+	r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{f} })
+	r.queueAlone("May I?")
+	r.delivered()
+	r.wantCalls("send a May I?", "send a May I? again")
+	if f.n != 0 {
+		t.Errorf("the network was asked %d times", f.n)
+	}
+}

@@ -70,7 +70,7 @@ func (s *sender) React(ctx context.Context, to sessionkeys.Address, messageID st
 	var e *channels.Error
 	switch {
 	case err != nil:
-		e = s.channelError(op, err)
+		e, result = s.channelError(op, err), resultIn(err)
 	case json.Unmarshal(raw, &result) == nil && !result.reachedAny():
 		e = &channels.Error{Op: op}
 		s.classifyResults(e, result)

@@ -88,10 +88,7 @@ func (s *sender) settleSend(op string, r channels.Reply, raw json.RawMessage, er
 			return channels.Receipt{}, &channels.Error{Kind: channels.Ambiguous, Op: op, Message: "the answer has no timestamp"}
 		}
 	} else {
-		var said *rpcError
-		if errors.As(err, &said) {
-			result = said.Data.Response
-		}
+		result = resultIn(err)
 	}
 	if (err == nil || len(result.Results) > 0) && result.Timestamp != 0 && result.reachedAny() {
 		s.logMissed(r.To.Peer, result)
@@ -112,6 +109,15 @@ func (s *sender) settleSend(op string, r channels.Reply, raw json.RawMessage, er
 		s.floods.note(r.ID)
 	}
 	return channels.Receipt{}, e
+}
+
+// resultIn returns what an error of signal-cli says of each recipient; nothing, if it says nothing.
+func resultIn(err error) sendResult {
+	var said *rpcError
+	if errors.As(err, &said) {
+		return said.Data.Response
+	}
+	return sendResult{}
 }
 
 // ShowTyping shows that the bot is writing, for TypingDuration. It does nothing while the last
@@ -141,7 +147,7 @@ func (s *sender) sendTyping(ctx context.Context, to sessionkeys.Address, t map[s
 	raw, err := s.call(ctx, op, s.params(t))
 	if err != nil {
 		e := s.channelError(op, err)
-		s.noteFailure(to, e, sendResult{})
+		s.noteFailure(to, e, resultIn(err))
 		return e
 	}
 	var result sendResult

@@ -209,3 +209,27 @@ func TestAnEditKeepsToTheLengthThatSlackTakes(t *testing.T) {
 		t.Errorf("there are %d versions", n)
 	}
 }
+
+// Slack refuses threads that are locked, and those of channels in which there are none; beside them
+// the channel takes messages.
+func TestAnAnswerGoesBesideAThreadThatTakesNone(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"restricted_action_non_threadable_channel", "restricted_action_thread_locked", "thread_locked"} {
+		t.Run(word, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.plan(t, sim.Fault{Trouble: sim.Refused, Method: "chat.postMessage", Error: word, Next: 1})
+			x := r.run(t)
+			r.say(t, r.dm(t, ann), ann, "hello", sim.SayOptions{})
+			to := x.said().Address
+			to.Thread = "1700000000.000100"
+			if _, err := x.Send(t.Context(), channels.Reply{To: to, Body: x.Render("here")[0]}); err != nil {
+				t.Fatal(err)
+			}
+			ms := r.Books().Messages
+			if last := ms[len(ms)-1]; last.Text() != "here" || last.ThreadTS != "" {
+				t.Errorf("it was sent as %+v", last)
+			}
+		})
+	}
+}

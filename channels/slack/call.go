@@ -141,7 +141,7 @@ var errorKinds = map[channels.ErrorKind][]string{
 	},
 	channels.Gone: {
 		"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "user_disabled", "cannot_dm_bot", "messages_tab_disabled",
-		"restricted_action", "restricted_action_read_only_channel", "restricted_action_non_threadable_channel", "channel_is_limited_access",
+		"restricted_action", "restricted_action_read_only_channel", "channel_is_limited_access",
 		"invalid_channel", "posting_to_channel_denied",
 	},
 	// Slack: "It's possible some aspect of the operation succeeded before the

@@ -31,8 +31,12 @@ var blocksRefused = []string{
 	"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_many_blocks", "markdown_text_conflict", "block_mismatch", "blocks_too_large",
 }
 
-// threadGone are the words with which Slack says that there is no such thread.
-var threadGone = []string{"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"}
+// threadGone are the words with which Slack says that there is no such thread, or that it takes
+// nothing: beside it the channel may.
+var threadGone = []string{
+	"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message",
+	"restricted_action_non_threadable_channel", "restricted_action_thread_locked", "thread_locked",
+}
 
 // Send sends one message. When Slack refuses its block it is sent as text, and
 // when its thread is gone, outside of it; both only after a refusal, so the
@@ -92,7 +96,7 @@ func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt,
 			c.o.Log.Warn("slack refused a block, text sent instead", "error", err)
 			markdown = ""
 		case thread != "" && hasErrorCode(err, threadGone...):
-			c.o.Log.Warn("thread deleted, message sent outside of it", "error", err)
+			c.o.Log.Warn("thread deleted or closed, message sent outside of it", "error", err)
 			thread = ""
 		default:
 			c.ambiguous.note(r.ID, "", err)

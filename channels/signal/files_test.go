@@ -581,8 +581,10 @@ func TestAWaitForOnePersonIsNoneForOthers(t *testing.T) {
 	t.Parallel()
 	const limited = `{"jsonrpc":"2.0","error":{"code":-5,"message":"Failed to send message due to rate limiting","data":{"response":{"results":[{"type":"RATE_LIMIT_FAILURE","retryAfterSeconds":90}]}}},"id":"1"}`
 	for name, first := range map[string]func(ch *signal.Channel) error{
-		"of a sign":     func(ch *signal.Channel) error { return ch.ShowTyping(t.Context(), direct(ann)) },
-		"of a reaction": func(ch *signal.Channel) error { return ch.React(t.Context(), direct(ann), "5."+ann.ACI, channels.Working) },
+		"of a sign": func(ch *signal.Channel) error { return ch.ShowTyping(t.Context(), direct(ann)) },
+		"of a reaction": func(ch *signal.Channel) error {
+			return ch.React(t.Context(), direct(ann), "5."+ann.ACI, channels.Working)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

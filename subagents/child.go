@@ -96,6 +96,8 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		tree: m.tree, id: child.ID, key: child.Key, depth: child.Depth, turn: t.ID,
 		tools: m.tree.root.Tools.Only(rights.Tools...), rights: rights, wait: childWait{slot: seat},
 	}
+	// Its row has what it was given, also what the operator has denied since.
+	kid.tools = kid.tools.Filter(func(name string) bool { return m.tree.Config.permits(name, child.Depth, rights.MaxDepth) })
 	who, ok := m.tree.Agents(child.Key.Agent())
 	if !ok {
 		return t, unfinishedError("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))

@@ -3,6 +3,7 @@ package subagents_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,24 @@ func TestAChildIsAskedMoreAndRemembers(t *testing.T) {
 	}
 	if n := r.counted("spawned 1"); n != 1 {
 		t.Errorf("spawned %d times", n)
+	}
+}
+
+// What the operator denies is denied to children that have been given it before, too.
+func TestAToolThatIsDeniedIsTakenFromAChild(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.cfg = subagents.Config{Tools: []string{"read_file", "glob"}}
+	r.set = r.tools("read_file", "glob")
+	var call llmtest.Call
+	sending(r, &call)
+	r.ask("root")
+	call = sendCall("s1", r.tree()[1].ID, "and now?")
+	r.cfg.Deny = []string{"glob"}
+	r.ask("send")
+	was, is := r.offered()["first task"], r.offered()["and now?"]
+	if !slices.Contains(was, "glob") || slices.Contains(is, "glob") || !slices.Contains(is, "read_file") {
+		t.Errorf("it had %q, and then %q", was, is)
 	}
 }
 

@@ -16,8 +16,8 @@ func onlyAnn(ch channels.Channel, text string) channels.Reply {
 	return channels.Reply{To: superAddress, ReplyTo: channels.PrivateReplyToPerson("1001"), Body: ch.Render(text)[0], ID: text}
 }
 
-// A message for one person is shown to nobody else. That holds where Telegram refuses to show it to one
-// person, and where its server does not know such messages.
+// Nobody else sees a message that is for one person: also not where Telegram refuses to show a message
+// to one person, and where the Bot API server is too old for such messages.
 func TestForOnePerson(t *testing.T) {
 	t.Parallel()
 	t.Run("a bot that is no administrator is refused", func(t *testing.T) {

@@ -55,8 +55,8 @@ const withTasks = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-2
 	`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 
 // A program asks a person, by a tool and as a task. Then program, server and gateway are killed. The
-// server that is started next returns the answer that the person gave meanwhile, by both; nobody is
-// asked twice. (docs/decisions/0099, 0117)
+// next server returns the answer that the person gave meanwhile, to the tool and to the task, and the
+// person is not asked twice. (docs/decisions/0099, 0117)
 func TestAProgramAsksAPersonOverTheEndOfEverything(t *testing.T) {
 	t.Parallel()
 	tg, m := sims(t, model.Echo)

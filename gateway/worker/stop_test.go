@@ -183,7 +183,8 @@ func slow(reply func(int, llm.Request) llmtest.Turn) func(int, llm.Request) llmt
 	}
 }
 
-// A stop holds for what was said before it, also when nobody here has heard of it yet.
+// A stop ends what was said before it, and nothing that was said after it, also when the worker
+// hears of the later message first.
 func TestAStopHoldsForNothingThatIsSaidAfterIt(t *testing.T) {
 	t.Parallel()
 	t.Run("what could join the turn that it stops", func(t *testing.T) {

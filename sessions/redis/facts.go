@@ -136,8 +136,9 @@ func (db *database) publish(ctx context.Context, p *publication) (answer, error)
 	}
 }
 
-// writeVoid writes down that a fact was refused. Returns true if the database was done with
-// the fact already: it may have been applied, and whoever wrote it must look.
+// writeVoid writes into the log that a fact was refused. It reports whether the database was done
+// with the fact before: then it may have been applied after all, and the operation that wrote it
+// is computed again.
 func (db *database) writeVoid(ctx context.Context, number uint64) (before bool, err error) {
 	body, err := fact{Script: factVoid, Void: number}.encode()
 	if err != nil {

@@ -22,6 +22,20 @@ func (p *pair) notice(id string) (highest uint64) {
 	return highest
 }
 
+// wantBehind compares the answers that wait behind the last one that was seen.
+func (p *pair) wantBehind(seen uint64, want ...string) {
+	p.t.Helper()
+	ds, err := p.s.Pending(p.t.Context(), "tg", seen, 100)
+	p.ok(err)
+	var found []string
+	for _, d := range ds {
+		found = append(found, d.ID)
+	}
+	if !slices.Equal(found, want) {
+		p.t.Errorf("behind the last that was seen are %q, not %q", found, want)
+	}
+}
+
 // Who sends looks behind the last answer that it saw, and would otherwise find one
 // that is queued after a failover later than the one that follows it. (F8)
 func TestAnAnswerThatIsQueuedAfterAFailoverComesBehindAllThatWereEverQueued(t *testing.T) {
@@ -42,15 +56,7 @@ func TestAnAnswerThatIsQueuedAfterAFailoverComesBehindAllThatWereEverQueued(t *t
 			seen := p.notice("lost too")
 			p.failOver()
 			p.notice("after")
-			ds, err := p.s.Pending(t.Context(), "tg", seen, 100)
-			p.ok(err)
-			var found []string
-			for _, d := range ds {
-				found = append(found, d.ID)
-			}
-			if !slices.Equal(found, c.want) {
-				t.Errorf("behind the last that was seen are %q, not %q", found, c.want)
-			}
+			p.wantBehind(seen, c.want...)
 		})
 	}
 }
@@ -82,15 +88,7 @@ func TestAnEraThatAReplicaDoesNotKnowIsNotBegunAgain(t *testing.T) {
 				p.fixture = fixture{t, p.store}
 			}
 			p.notice("after")
-			ds, err := p.s.Pending(t.Context(), "tg", seen, 100)
-			p.ok(err)
-			var found []string
-			for _, d := range ds {
-				found = append(found, d.ID)
-			}
-			if !slices.Equal(found, c.want) {
-				t.Errorf("behind the last that was seen are %q, not %q", found, c.want)
-			}
+			p.wantBehind(seen, c.want...)
 		})
 	}
 }
@@ -126,13 +124,5 @@ func TestAnEraThatAReplicaSawBegunIsNotBegunAgain(t *testing.T) {
 	p.store = p.open(t)                       // another process, which was not there in that era
 	p.fixture = fixture{t, p.store}
 	p.notice("after")
-	ds, err := p.s.Pending(ctx, "tg", seen, 100)
-	p.ok(err)
-	var found []string
-	for _, d := range ds {
-		found = append(found, d.ID)
-	}
-	if want := []string{"lost", "lost too", "after"}; !slices.Equal(found, want) {
-		t.Errorf("behind the last that was seen are %q, not %q", found, want)
-	}
+	p.wantBehind(seen, "lost", "lost too", "after")
 }

@@ -1,0 +1,47 @@
+package signal_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley/channels"
+	"parley/channels/signal"
+)
+
+// A wait for one person, which signal-cli answers to a sign or a reaction too, is none for others.
+func TestAWaitForOnePersonIsNoneForOthers(t *testing.T) {
+	t.Parallel()
+	const limited = `{"jsonrpc":"2.0","error":{"code":-5,"message":"Failed to send message due to rate limiting","data":{"response":{"results":[{"type":"RATE_LIMIT_FAILURE","retryAfterSeconds":90}]}}},"id":"1"}`
+	for name, first := range map[string]func(ch *signal.Channel) error{
+		"of a sign": func(ch *signal.Channel) error { return ch.ShowTyping(t.Context(), direct(ann)) },
+		"of a reaction": func(ch *signal.Channel) error {
+			return ch.React(t.Context(), direct(ann), "5."+ann.ACI, channels.Working)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				answer := `{"jsonrpc":"2.0","result":{"timestamp":5,"results":[]},"id":"1"}`
+				if strings.Contains(string(body), `"sendTyping"`) || strings.Contains(string(body), `"sendReaction"`) {
+					answer = limited
+				}
+				_, _ = io.WriteString(w, answer)
+			}))
+			t.Cleanup(daemon.Close)
+			ch := attach(t, daemon.URL, func(o *signal.Options) { o.Reactions.Working = "👀" })
+			if e := failed(t, first(ch)); e.Kind != channels.RateLimit {
+				t.Fatal(e)
+			}
+			if err := send(t, ch, direct(bob), "a", []byte("x")); err != nil {
+				t.Errorf("to another person: %v", err)
+			}
+			if e := failed(t, send(t, ch, direct(ann), "a", []byte("x"))); e.Kind != channels.RateLimit {
+				t.Errorf("to the same one: %v", e)
+			}
+		})
+	}
+}

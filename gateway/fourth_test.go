@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -58,8 +59,11 @@ func TestFourthNetwork(t *testing.T) {
 	if got := ask(direct, "ann", "~stats"); got != "I do not know the command ~stats: did you mean ~status?" {
 		t.Errorf("a mistyped command: %q", got)
 	}
-	if n := len(env.Model.Requests()); n != 2 || loft.Pending() != 0 {
-		t.Errorf("%d calls of the model, %d messages wait", n, loft.Pending())
+	ctx, cancel := context.WithTimeout(t.Context(), gatewaytest.Patience)
+	defer cancel()
+	noError(t, loft.AwaitTaken(ctx))
+	if n := len(env.Model.Requests()); n != 2 {
+		t.Errorf("%d calls of the model", n)
 	}
 
 	client := admin.NewClient(gw.AdminSocket())

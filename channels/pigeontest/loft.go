@@ -5,6 +5,7 @@ package pigeontest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,11 +151,21 @@ func (l *Loft) Sent() []Sent {
 	return slices.Clone(l.sent)
 }
 
-// Pending returns how much was said and is not acknowledged.
-func (l *Loft) Pending() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.said)
+// AwaitTaken waits until all that was said is acknowledged, which may come a moment after its answer.
+func (l *Loft) AwaitTaken(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		n, changed := len(l.said), l.changed
+		l.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%d messages not acknowledged: %w", n, context.Cause(ctx))
+		}
+	}
 }
 
 // next returns the first message that is not acknowledged, as soon as there is one; or

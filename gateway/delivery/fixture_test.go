@@ -211,6 +211,7 @@ type faults struct {
 
 	mu   sync.Mutex
 	n    int
+	took int // of those, what was written: one that an older picture leads to is refused
 	die  int // from this write on nothing is written
 	lost bool
 	fail int // this write fails
@@ -226,6 +227,11 @@ func (f *faults) write(perform func() error) error {
 		return errStore
 	}
 	err := perform()
+	if err == nil {
+		f.mu.Lock()
+		f.took++
+		f.mu.Unlock()
+	}
 	if dead {
 		return errStore
 	}

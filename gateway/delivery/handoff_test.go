@@ -51,7 +51,7 @@ func TestAnAnswerIsSentWithTheEndOfItsTurn(t *testing.T) {
 	p := r.start()
 	take := p.taken()
 	p.store.mu.Lock()
-	before := p.store.n
+	before := p.store.took
 	p.store.mu.Unlock()
 	if !r.hand(take, "one\ntwo", r.commit) {
 		t.Error("not begun with the turn's end")
@@ -60,7 +60,7 @@ func TestAnAnswerIsSentWithTheEndOfItsTurn(t *testing.T) {
 	r.wantCalls("send a one", "send a two")
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
-	if n := p.store.n - before; n != 2 {
+	if n := p.store.took - before; n != 2 {
 		t.Errorf("delivery wrote %d times beside the end of the turn, want a receipt for each part", n)
 	}
 }

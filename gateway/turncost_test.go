@@ -44,7 +44,7 @@ const plainTurn = `
 
 // A statement more is not noticed anywhere else, and each costs about a hundredth of a turn.
 func TestAPlainTurnTakesTheseStatements(t *testing.T) {
-	t.Parallel()
+	beside(t) // what is done each second is in each turn that takes one
 	s := &statements{count: map[string]int{}, over: make(chan struct{}, 1)}
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Statement: s.note, CommitWait: time.Minute})
 	gw := env.Start()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"parley/folders"
 	"parley/gateway/conversations"
 	"parley/gateway/settings"
 	"parley/sessionkeys"
@@ -52,7 +53,7 @@ func (w *workspaces) make(id sessionkeys.SessionID) (string, error) {
 func (w *workspaces) remove(ids ...sessionkeys.SessionID) error {
 	var errs []error
 	for _, id := range ids {
-		if err := os.RemoveAll(w.path(id)); err != nil {
+		if err := folders.Remove(w.path(id)); err != nil {
 			errs = append(errs, fmt.Errorf("delete workspace %s: %w", id, err))
 		}
 	}
@@ -94,8 +95,9 @@ func (w *workspaces) sweepEnded(ctx context.Context, store sessions.Store) (dele
 		id := sessionkeys.SessionID(e.Name())
 		over, err := w.isEnded(ctx, store, id)
 		if err == nil && over {
-			err = os.RemoveAll(w.path(id))
-			deleted++
+			if err = folders.Remove(w.path(id)); err == nil {
+				deleted++
+			}
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("workspace %s: %w", id, err))

@@ -2,12 +2,11 @@ package attachments
 
 import (
 	"errors"
-	"io/fs"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"parley/disks"
+	"parley/folders"
 	"parley/gateway/outcomes"
 )
 
@@ -32,24 +31,17 @@ func (b *Importer) checkRoom(workspace string, size int64) outcomes.File {
 		return ""
 	}
 	files, bytes := 0, size
-	err := filepath.WalkDir(workspace, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) { // a tool deleted it meanwhile
+	err := folders.Walk(workspace, func(f folders.File) error {
+		if f.Info.IsDir() {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
 		files++
-		if bytes += info.Size(); b.Space.MaxFiles > 0 && files >= b.Space.MaxFiles || b.Space.MaxBytes > 0 && bytes > b.Space.MaxBytes {
+		if bytes += f.Info.Size(); b.Space.MaxFiles > 0 && files >= b.Space.MaxFiles || b.Space.MaxBytes > 0 && bytes > b.Space.MaxBytes {
 			return errFull
 		}
 		return nil
 	})
-	if errors.Is(err, errFull) {
+	if errors.Is(err, errFull) || errors.Is(err, folders.ErrDeep) { // which is not counted to its end
 		return outcomes.FullWorkspace
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/folders"
 	"parley/gateway/attachments"
 )
 
@@ -114,4 +115,14 @@ func TestFilesForWhichThereIsNoRoomAreNotFetched(t *testing.T) {
 			}
 		})
 	}
+	t.Run("more folders in each other than are counted", func(t *testing.T) {
+		t.Parallel()
+		send, r := begin(t, func(b *attachments.Importer) { b.Space.MaxFiles = 2 })
+		if err := os.MkdirAll(filepath.Join(r.space, strings.Repeat("d/", folders.MaxDepth+1)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := send("ann", "a", 100); got != full {
+			t.Errorf("the first file: %s", got)
+		}
+	})
 }

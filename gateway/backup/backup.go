@@ -33,6 +33,7 @@ import (
 
 	"parley/broker"
 	"parley/disks"
+	"parley/folders"
 	"parley/sessions/sqlite"
 )
 
@@ -219,31 +220,21 @@ func (a *archive) add(h *zip.FileHeader, r io.Reader) error {
 // addTree adds the regular files of a folder. Agents write there meanwhile: what is gone when
 // it is opened is left out, as is everything that leads elsewhere.
 func (a *archive) addTree(dir, name string) error {
-	root, err := os.OpenRoot(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("back up %s: %w", name, err)
-	}
-	defer root.Close() //nolint:errcheck // nothing was written
-	err = fs.WalkDir(root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+	err := folders.Walk(filepath.Join(dir, name), func(f folders.File) error {
+		if !f.Info.Mode().IsRegular() {
 			return nil
 		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		return a.addFile(root, name, file)
+		return a.addFile(f, path.Join(name, f.Name))
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("back up %s: %w", name, err)
 	}
 	return nil
 }
 
-func (a *archive) addFile(root *os.Root, folder, file string) error {
-	f, err := root.Open(file)
+// addFile adds a regular file under a name.
+func (a *archive) addFile(from folders.File, name string) error {
+	f, err := from.Open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -255,7 +246,7 @@ func (a *archive) addFile(root *os.Root, folder, file string) error {
 	if err != nil || !st.Mode().IsRegular() {
 		return err //nolint:wrapcheck // the caller says what failed
 	}
-	h := &zip.FileHeader{Name: path.Join(folder, file), Method: zip.Deflate, Modified: st.ModTime()}
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: st.ModTime()}
 	h.SetMode(st.Mode().Perm() | 0o600)
 	return a.add(h, f)
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/folders"
 )
 
 // What a program is inside, whoever it is outside.
@@ -277,12 +279,7 @@ func (r *running) removePrivate() error {
 	if r.private == "" {
 		return nil
 	}
-	// A program may have taken its own rights to a folder.
-	if os.RemoveAll(r.private) == nil {
-		return nil
-	}
-	_ = unlockFolders(r.private)
-	if err := os.RemoveAll(r.private); err != nil {
+	if err := folders.Remove(r.private); err != nil {
 		return fmt.Errorf("remove the folder for temporary files: %w", err)
 	}
 	return nil

@@ -4,10 +4,12 @@ package sandbox
 
 import (
 	"context"
-	"io/fs"
-	"path/filepath"
+	"errors"
+	"math"
 	"syscall"
 	"time"
+
+	"parley/folders"
 )
 
 // How often a run's folders are looked at: each lookEvery, and so seldom that looking takes a
@@ -67,18 +69,17 @@ func watch(ctx context.Context, end context.CancelCauseFunc, after func(time.Dur
 }
 
 // diskUse returns how many bytes the files below a folder take. Of what goes away meanwhile, and
-// of what cannot be read, it counts nothing; of a file with several names, each.
+// of what cannot be read, it counts nothing; of a file with several names, each. Folders that are
+// nested too deep to be counted take more than anybody may.
 func diskUse(folder string) (n int64) {
-	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // the rest is counted
-		}
-		if info, err := d.Info(); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				n += st.Blocks * 512
-			}
+	err := folders.Walk(folder, func(f folders.File) error {
+		if st, ok := f.Info.Sys().(*syscall.Stat_t); ok {
+			n += st.Blocks * 512
 		}
 		return nil
 	})
+	if errors.Is(err, folders.ErrDeep) {
+		return math.MaxInt64
+	}
 	return n
 }

@@ -26,6 +26,7 @@ func (w *written) Write(p []byte) (int, error) {
 func TestSpace(t *testing.T) {
 	s := walled(t)
 	const fill = "head -c 3000000 /dev/zero > "
+	deep := "for i in $(seq 30); do mkdir " + strings.Repeat("d", 200) + " && cd d*; done;"
 	private := "f; echo written; sleep 60"
 	if s.Level() == LevelB { // /tmp is a folder on the disk
 		private = "$TMPDIR/f; echo written; sleep 60"
@@ -36,14 +37,15 @@ func TestSpace(t *testing.T) {
 		space  int64
 		want   string // what takes too much; "": nothing does
 	}{
-		"a workspace that is filled":         {fill + "f; echo written; sleep 60", 0, 1 << 20, "the workspace"},
-		"in a folder below":                  {"mkdir -p a/b;" + fill + "a/b/f; echo written; sleep 60", 0, 1 << 20, "the workspace"},
-		"a workspace with room":              {fill + "f; echo written", 0, 8 << 20, ""},
-		"a full one that does not grow":      {"echo written; cat f | wc -c > /dev/null", 3 << 20, 2 << 20, ""},
-		"a full one that grows":              {fill + "g; echo written; sleep 60", 3 << 20, 2 << 20, "the workspace"},
-		"one that is far too full":           {"echo written", 3 << 20, 1 << 20, "the workspace"},
-		"a workspace without a bound":        {fill + "f; echo written", 0, 0, ""},
-		"temporary files, where on the disk": {fill + private, 0, 0, "its temporary files"},
+		"a workspace that is filled":          {fill + "f; echo written; sleep 60", 0, 1 << 20, "the workspace"},
+		"in a folder below":                   {"mkdir -p a/b;" + fill + "a/b/f; echo written; sleep 60", 0, 1 << 20, "the workspace"},
+		"where the system has no name for it": {deep + fill + "f; echo written; sleep 60", 0, 1 << 20, "the workspace"},
+		"a workspace with room":               {fill + "f; echo written", 0, 8 << 20, ""},
+		"a full one that does not grow":       {"echo written; cat f | wc -c > /dev/null", 3 << 20, 2 << 20, ""},
+		"a full one that grows":               {fill + "g; echo written; sleep 60", 3 << 20, 2 << 20, "the workspace"},
+		"one that is far too full":            {"echo written", 3 << 20, 1 << 20, "the workspace"},
+		"a workspace without a bound":         {fill + "f; echo written", 0, 0, ""},
+		"temporary files, where on the disk":  {fill + private, 0, 0, "its temporary files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

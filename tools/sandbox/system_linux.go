@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,16 +116,6 @@ func (sys *system) mapped(path string, attrs uint64) (*os.File, error) {
 		return nil, fmt.Errorf("give %s to user %d, for which its file system must know ID-mapped mounts: %w", path, sys.uid, err)
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// unlockFolders gives the owner's rights back to folders below dir.
-func unlockFolders(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			return errors.Join(err, os.Chmod(path, 0o700)) //nolint:gosec // a folder
-		}
-		return nil
-	})
 }
 
 // countTasks returns how many processes and threads the user has.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -179,8 +180,12 @@ func (InProcess) Inside(workspace string) string { return workspace }
 // Run implements [programs.Runner].
 func (r InProcess) Run(ctx context.Context, c programs.Command) (programs.Result, error) {
 	s, die, dead := r.New()
-	defer dead()
-	session, err := s.Connect(ctx, &sdk.IOTransport{Reader: io.NopCloser(c.Stdin), Writer: output{c.Stdout}}, nil)
+	out := &output{to: c.Stdout}
+	defer func() {
+		out.over.Store(true)
+		dead()
+	}()
+	session, err := s.Connect(ctx, &sdk.IOTransport{Reader: io.NopCloser(c.Stdin), Writer: out}, nil)
 	if err != nil {
 		return programs.Result{}, err
 	}
@@ -199,10 +204,21 @@ func (r InProcess) Run(ctx context.Context, c programs.Command) (programs.Result
 	}
 }
 
-// output is a writer that stays open.
-type output struct{ io.Writer }
+// output is a writer that stays open, and on which nothing is written any more when its program has
+// ended.
+type output struct {
+	to   io.Writer
+	over atomic.Bool
+}
 
-func (output) Close() error { return nil }
+func (o *output) Write(p []byte) (int, error) {
+	if o.over.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return o.to.Write(p) //nolint:wrapcheck // as it is
+}
+
+func (*output) Close() error { return nil }
 
 // NewOlder makes a server like New that knows no protocol from 2026-07-28 on.
 func NewOlder(w World) *sdk.Server {

@@ -59,6 +59,11 @@ func describe(raw json.RawMessage) string {
 	return ""
 }
 
+// isMoving reports whether a message is a location, of which an edit is a movement.
+func isMoving(raw json.RawMessage) bool {
+	return len(markup.Decode[extras](raw).Location) > 0
+}
+
 func describeEmoji(raw json.RawMessage) string {
 	return markup.Brief(markup.Decode[struct {
 		Emoji string `json:"emoji"`

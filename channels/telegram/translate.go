@@ -119,6 +119,12 @@ func (r *receiver) fillMessage(m *channels.Message, t *message, edited bool) err
 	case m.Address.Kind == sessionkeys.Channel:
 		m.Problem = "a post in a channel"
 		return nil
+	case t.Chat.ToAChannel: // one chat for all, in which parley could tell nobody apart
+		m.Problem = "a direct message to a channel"
+		return nil
+	case edited && isMoving(t.raw): // Telegram brings each movement so, for up to eight hours
+		m.Problem = "a location that has moved"
+		return nil
 	}
 	text, entities := t.Text, t.Entities
 	if text == "" {

@@ -209,7 +209,11 @@ func TestWhatIsNotForParleyIsUnhandled(t *testing.T) {
 		`{"update_id":9}`, `{"update_id":9,"poll":{}}`, `{"update_id":9,"channel_post":{"message_id":1}}`,
 		`{"update_id":9,"message":{"message_id":1,"chat":{"id":-1,"type":"channel"},"text":"post"}}`,
 		`{"update_id":9,"message":{"message_id":1,"chat":{"id":-1,"type":"group"},"new_chat_members":[]}}`,
+		`{"update_id":9,"message":{"message_id":1,"from":{"id":7},"chat":{"id":-1,"type":"supergroup","is_direct_messages":true},"text":"@parley_bot hi"}}`,
 		`{"update_id":9,"callback_query":{"id":"1","from":{"id":7},"inline_message_id":"x","data":"y"}}`,
+		// https://github.com/rapierorg/telegram-bot-swift/issues/89
+		`{"update_id":9,"edited_message":{"message_id":1,"from":{"id":7},"chat":{"id":7,"type":"private"},"edit_date":5,"location":{"latitude":1.5,"longitude":2,"live_period":900}}}`,
+		`{"update_id":9,"edited_message":{"message_id":1,"from":{"id":7},"chat":{"id":7,"type":"private"},"edit_date":5,"location":{"latitude":1.5,"longitude":2}}}`,
 	} {
 		if m := r.read(raw); m.Kind != channels.Unhandled || m.Problem == "" || m.Event != "9" {
 			t.Errorf("%s: %+v", raw, m)

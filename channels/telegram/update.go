@@ -25,10 +25,11 @@ type user struct {
 }
 
 type chat struct {
-	ID      int64  `json:"id"`
-	Type    string `json:"type"`
-	Title   string `json:"title"`
-	IsForum bool   `json:"is_forum"`
+	ID         int64  `json:"id"`
+	Type       string `json:"type"`
+	Title      string `json:"title"`
+	IsForum    bool   `json:"is_forum"`
+	ToAChannel bool   `json:"is_direct_messages"` // what many people write to a channel, each alone
 
 	FirstName string `json:"first_name"` // of a direct chat
 	LastName  string `json:"last_name"`

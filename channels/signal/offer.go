@@ -30,7 +30,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	if e.groupChanged {
 		r.wakeInvitations()
 	}
-	if r.o.ReadReceipts && e.receipt && !r.o.NoteToSelf {
+	if r.o.ReadReceipts && e.receipt && !r.o.NoteToSelf && r.o.IsRelevant(ctx, m) {
 		select {
 		case r.receipts <- m:
 		default:

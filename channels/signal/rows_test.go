@@ -307,10 +307,14 @@ func TestFilesComeByReference(t *testing.T) {
 func TestWhoWritesDirectlySeesThatItWasReadIfTheOperatorWantsIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	got := take(t, r.open(t, func(o *signal.Options) { o.ReadReceipts = true }), nil)
+	got := take(t, r.open(t, func(o *signal.Options) {
+		o.ReadReceipts = true
+		o.IsRelevant = func(_ context.Context, m channels.Message) bool { return m.Sender.ID == ann.ACI }
+	}), nil)
 	r.say(t, team, ann, "in a group", sim.SayOptions{})
+	r.say(t, sim.Chat{}, bob, "as a stranger", sim.SayOptions{})
 	said := r.say(t, sim.Chat{}, ann, "directly", sim.SayOptions{})
-	got.texts(2)
+	got.texts(3)
 	b := r.await(t, "a receipt", func(b sim.Book) bool { return len(b.Signals) > 0 })
 	if s := b.Signals[0]; len(b.Signals) != 1 || s.Kind != "receipt" || s.Text != "read" || s.Target != said.Timestamp || s.Chat != ann.ACI {
 		t.Errorf("%+v", b.Signals)

@@ -257,7 +257,7 @@ type Message struct {
 	// second or so, and at most one of them has a text.
 	Album string `json:"album,omitempty"`
 
-	// Partial, with Said: the network may tell more of the same message, at once, by an
+	// Partial, with Said or Edited: the network may tell more of the same message, at once, by an
 	// Edited event that is Completing and of the same MessageID. Who has the message
 	// whole already loses nothing by that: it changes what the message lacks.
 	Partial    bool `json:"partial,omitempty"`

@@ -118,6 +118,89 @@ func TestSlashCommandsAndButtons(t *testing.T) {
 	}
 }
 
+// Slack tells of an edit that mentions the bot in two events, whether the post mentioned it before
+// or not: https://github.com/slack-go/slack/pull/1256
+func TestAMentionThatAnEditAddsIsOneEvent(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"what is this?", "@parley what is that?"} {
+		r := newRig(t)
+		x := r.run(t)
+		post := r.say(t, general, ann, before, sim.SayOptions{})
+		x.said()
+		if _, err := r.Edit(general.ID, post.TS, "@parley what is this?", sim.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		var got []channels.Message
+		for len(got) < 2 {
+			if m := x.next(); m.Event != "m-"+post.TS && !m.Completing {
+				got = append(got, m)
+			}
+		}
+		for _, m := range got {
+			if m.Kind != channels.Edited || !m.Mentioned || m.Event != got[0].Event || m.MessageID != post.TS || m.SentAt != got[0].SentAt {
+				t.Errorf("of an edit after %q came %+v and %+v", before, got[0], m)
+			}
+		}
+	}
+}
+
+func TestButton(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	x := r.run(t)
+	body := x.Render("May I?")[0]
+	body.Choices = []channels.Choice{{Label: "Permit once", Says: "/approve 7K3MD"}}
+	ask := func(t *testing.T, place sim.Channel, thread string) (channels.Reply, string) {
+		t.Helper()
+		said := r.say(t, place, ann, "hello", sim.SayOptions{})
+		reply := channels.Reply{To: x.said().Address, Body: body}
+		if reply.To.Thread = thread; thread == "root" {
+			reply.To.Thread = said.TS
+		}
+		receipt, err := x.Send(t.Context(), reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply, receipt.MessageID
+	}
+	press := func(t *testing.T, p sim.Person, place, id string) channels.Message {
+		t.Helper()
+		b := r.buttons(t, id)[0]
+		if _, err := r.Press(p, place, id, b.ActionID, b.Value); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if m := x.next(); m.Kind == channels.Pressed {
+				return m
+			}
+		}
+	}
+	t.Run("whoever presses it speaks where it was asked, outside of a thread too", func(t *testing.T) {
+		for _, place := range []sim.Channel{general, r.dm(t, ann)} {
+			for _, thread := range []string{"root", ""} {
+				reply, id := ask(t, place, thread)
+				if m := press(t, ann, place.ID, id); m.Kind != channels.Pressed || m.Address != reply.To {
+					t.Errorf("asked at %+v, pressed at %+v", reply.To, m.Address)
+				}
+			}
+		}
+	})
+	t.Run("also when others have begun a thread below it", func(t *testing.T) {
+		reply, id := ask(t, general, "")
+		r.say(t, general, bob, "what is that?", sim.SayOptions{ThreadTS: id})
+		x.said()
+		if m := press(t, ann, general.ID, id); m.Address != reply.To {
+			t.Errorf("asked at %+v, pressed at %+v", reply.To, m.Address)
+		}
+	})
+	t.Run("somebody of another workspace who presses it is not the member with that id", func(t *testing.T) {
+		_, id := ask(t, general, "root")
+		if m := press(t, sim.Person{ID: ann.ID, Name: "far", Team: "T0ELSEWHERE"}, general.ID, id); m.Sender.ID != "T0ELSEWHERE/"+ann.ID {
+			t.Errorf("pressed by %+v", m.Sender)
+		}
+	})
+}
+
 // firstday S11: in threads, where slash commands do not exist, an exclamation mark does.
 func TestAnExclamationMarkIsASlash(t *testing.T) {
 	t.Parallel()

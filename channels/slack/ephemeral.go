@@ -84,7 +84,7 @@ func ephemeralReceipt(method string, result json.RawMessage) (channels.Receipt, 
 // for them alone too, and it begins no thread. When the press is stored, a line stands in the place
 // of the message, so that nobody presses twice by mistake.
 func (r *receiver) fillPrivatePress(e *event, p *interaction, channel string) {
-	user, ts := string(p.User), p.Container.MessageTS
+	user, ts := p.User.ID, p.Container.MessageTS
 	e.message.MessageID = channels.PrivateReplyToPerson(user + "." + ts)
 	e.message.Address = r.addressOf(channel, "", p.Container.ThreadTS, "")
 	url, label := p.ResponseURL, p.Actions[0].Text.Text

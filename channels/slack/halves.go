@@ -9,7 +9,7 @@ const maxHalves = 256
 // partialPosts remembers the posts of which the mention was taken and not the message.
 type partialPosts struct {
 	mu    sync.Mutex
-	posts map[thread]bool // by channel and ts
+	posts map[thread]bool // by channel and event
 }
 
 func (h *partialPosts) add(post thread) {

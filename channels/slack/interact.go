@@ -99,7 +99,7 @@ func (t *textReader) commandText(command, text string) string {
 type interaction struct {
 	Type    string     `json:"type"`
 	Team    channelRef `json:"team"`
-	User    userRef    `json:"user"`
+	User    presser    `json:"user"`
 	Channel channelRef `json:"channel"`
 	Actions []struct {
 		ActionID string `json:"action_id"`
@@ -122,6 +122,12 @@ type interaction struct {
 	ResponseURL string `json:"response_url"`
 }
 
+// presser is who presses a button, perhaps as a member of another workspace in a shared channel.
+type presser struct {
+	ID     string `json:"id"`
+	TeamID string `json:"team_id"`
+}
+
 // fillInteraction takes a press of a button. Pressing twice is two events.
 func (r *receiver) fillInteraction(e *event, payload json.RawMessage) error {
 	var p interaction
@@ -132,7 +138,8 @@ func (r *receiver) fillInteraction(e *event, payload json.RawMessage) error {
 	channel := cmp.Or(string(p.Channel), p.Container.ChannelID)
 	e.lane = channel
 	m.Event = "a-" + cmp.Or(p.TriggerID, hashID(payload))
-	m.Sender = r.sender(&eventCallback{TeamID: string(p.Team), ContextTeamID: string(p.Team)}, string(p.User), &post{Team: string(p.Team)})
+	given := &eventCallback{TeamID: string(p.Team), ContextTeamID: string(p.Team)} // the workspace where the app is
+	m.Sender = r.sender(given, p.User.ID, &post{Team: cmp.Or(p.User.TeamID, string(p.Team))})
 	switch {
 	case p.Type != "block_actions" || len(p.Actions) == 0:
 		m.Problem = "an interaction of type " + strconv.Quote(markup.Brief(p.Type))
@@ -140,12 +147,16 @@ func (r *receiver) fillInteraction(e *event, payload json.RawMessage) error {
 	case channel == "":
 		m.Problem = "a button that is in no channel"
 		return nil
-	case p.User == "":
+	case p.User.ID == "":
 		return errNobody
 	}
 	m.Kind, m.Mentioned = channels.Pressed, true
 	m.MessageID = p.Container.MessageTS
-	m.Address = r.addressOf(channel, "", cmp.Or(p.Container.ThreadTS, p.Message.ThreadTS), m.MessageID)
+	thread := cmp.Or(p.Container.ThreadTS, p.Message.ThreadTS)
+	if thread == m.MessageID { // others began one below it
+		thread = "" // what parley asks outside of a thread, it asks in a conversation that has none
+	}
+	m.Address = r.addressOf(channel, "", thread, "")
 	m.Text, m.SentAt = p.Actions[0].Value, timeOf(p.Actions[0].ActionTS)
 	if p.Container.IsEphemeral {
 		r.fillPrivatePress(e, &p, channel)

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"strings"
 
 	"parley/channels"
 )
@@ -33,6 +34,6 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 // completionOf is m as what completes an event of the same post that came before it and
 // lacked something.
 func completionOf(m channels.Message) channels.Message {
-	m.Event, m.Kind, m.Completing = "f-"+m.MessageID, channels.Edited, true
+	m.Event, m.Kind, m.Completing = "f-"+strings.TrimPrefix(m.Event, "m-"), channels.Edited, true
 	return m
 }

@@ -40,7 +40,11 @@ func (r *receiver) fillPost(e *event, c *eventCallback, in *innerEvent, mention 
 		return nil
 	}
 	p.kind = in.Subtype
-	return r.fillMessage(e, c, in, p, user, channels.Said, mention)
+	kind := channels.Said
+	if mention && p.Edited != nil && p.Edited.TS != "" { // Slack also tells it of a post that mentions the bot after an edit
+		kind = channels.Edited
+	}
+	return r.fillMessage(e, c, in, p, user, kind, mention)
 }
 
 // fillEdit takes an edit. Slack also says so when it unfurls a link or keeps books
@@ -71,17 +75,10 @@ func (r *receiver) fillEdit(e *event, c *eventCallback, in *innerEvent) error {
 		m.Address = r.addressOf(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
 		return nil
 	}
-	if err := r.fillMessage(e, c, in, p, user, channels.Edited, false); err != nil {
-		return err
-	}
-	if m.Kind == channels.Edited {
-		m.Event = "e-" + p.TS + "-" + p.Edited.TS
-		m.SentAt = timeOf(p.Edited.TS)
-	}
-	return nil
+	return r.fillMessage(e, c, in, p, user, channels.Edited, false)
 }
 
-// fillMessage fills in what somebody said.
+// fillMessage fills in what somebody said, or made of it by an edit.
 func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *post, user string, kind channels.EventKind, mention bool) error {
 	m := &e.message
 	switch {
@@ -94,8 +91,11 @@ func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *po
 		return errNobody
 	}
 	m.Address = r.addressOf(string(in.Channel), in.ChannelType, p.ThreadTS, p.TS)
-	// One post is one event, whatever brought it, and however often.
+	// One post is one event, whatever brought it, and however often; and so is one edit.
 	m.Event, m.MessageID, m.SentAt = "m-"+p.TS, p.TS, timeOf(p.TS)
+	if kind == channels.Edited {
+		m.Event, m.SentAt = "e-"+p.TS+"-"+p.Edited.TS, timeOf(p.Edited.TS)
+	}
 	m.Sender = r.sender(c, user, p)
 	m.Attachments = attachments(p.Files)
 	t := r.plainText(p.Text)
@@ -123,10 +123,10 @@ func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *po
 		r.fillName(ctx, m, user)
 		r.fillThread(m, p)
 	}
-	// Of a post that mentions the bot there are two events, and the mention may lack
-	// the files. Whichever was taken first, the message completes it.
-	switch post := (thread{m.Address.Peer, p.TS}); {
-	case kind != channels.Said || m.Address.Kind == sessionkeys.DM:
+	// Of a post that mentions the bot there are two events, also of its edit, and the mention may
+	// lack the files. Whichever was taken first, the message completes it.
+	switch post := (thread{m.Address.Peer, m.Event}); {
+	case m.Address.Kind == sessionkeys.DM:
 	case mention:
 		m.Partial = len(m.Attachments) == 0
 	case t.mentioned:
@@ -135,7 +135,7 @@ func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *po
 	partial := m.Partial
 	e.after = func(m channels.Message) {
 		if partial {
-			r.partialPosts.add(thread{m.Address.Peer, m.MessageID})
+			r.partialPosts.add(thread{m.Address.Peer, m.Event})
 		}
 		if m.Mentioned && !m.Sender.Bot {
 			r.threads.noteMention(m.Address, speaker{cmp.Or(p.UserTeam, p.SourceTeam, p.Team, r.me.TeamID), user}, p.TS)

@@ -61,9 +61,11 @@ func JoinsKnown(last channels.Message, long bool, m channels.Message) bool {
 // stands alone.
 func JoinWindow(m channels.Message) (time.Duration, bool) {
 	switch {
+	case m.Partial:
+		return albumIdle, true
 	case m.Kind != channels.Said:
 		return 0, false
-	case m.Album != "", m.Partial:
+	case m.Album != "":
 		return albumIdle, true
 	case IsLong(m):
 		return pasteGap, true

@@ -30,27 +30,32 @@ func (s *rooms) tell(r *room, m *wireMessage, told *ActionResult) {
 			continue
 		}
 		e := EventEntry{Kind: kind, Channel: r.channel.ID, TS: m.TS, ThreadTS: m.ThreadTS, User: m.User, Text: m.Text, Bot: s.botOf(m)}
-		inner := m.event(r.channel, m.TS)
-		var makes []func() *EventEntry
-		if a.isSubscribed("message", r.channel.Kind.plural()) {
-			makes = append(makes, func() *EventEntry { return s.publish(a, r, inner, e) })
-		}
-		if r.channel.Kind != IM && m.BotID != a.BotID && mentionsUser(m, a.UserID) && a.isSubscribed("app_mention", "") {
-			mention := *inner
-			mention.Type, mention.Subtype, mention.ChannelType = "app_mention", "", ""
-			// It may come without the files of the post, which the message has:
-			// https://github.com/ColeMurray/background-agents/pull/1693
-			mention.Files, mention.Upload, mention.DisplayAsBot = nil, nil, nil
-			e := e
-			e.Kind = "app_mention"
-			makes = append(makes, func() *EventEntry { return s.publish(a, r, &mention, e) })
-		}
-		if len(makes) == 2 && s.draw(faultSubject{app: a.Name, method: mentions, channel: r.channel.ID}) != nil {
-			slices.Reverse(makes)
-		}
-		for _, make := range makes {
-			told.note(make())
-		}
+		s.tellApp(a, r, m, m.event(r.channel, m.TS), e, told)
+	}
+}
+
+// tellApp makes the events of a post as it is now for one app: the message, and app_mention if it
+// mentions the app.
+func (s *rooms) tellApp(a *app, r *room, m, message *wireMessage, e EventEntry, told *ActionResult) {
+	var makes []func() *EventEntry
+	if a.isSubscribed("message", r.channel.Kind.plural()) {
+		makes = append(makes, func() *EventEntry { return s.publish(a, r, message, e) })
+	}
+	if r.channel.Kind != IM && m.BotID != a.BotID && mentionsUser(m, a.UserID) && a.isSubscribed("app_mention", "") {
+		mention := *m.event(r.channel, m.TS)
+		mention.Type, mention.Subtype, mention.ChannelType = "app_mention", "", ""
+		// It may come without the files of the post, which the message has:
+		// https://github.com/ColeMurray/background-agents/pull/1693
+		mention.Files, mention.Upload, mention.DisplayAsBot = nil, nil, nil
+		e := e
+		e.Kind = "app_mention"
+		makes = append(makes, func() *EventEntry { return s.publish(a, r, &mention, e) })
+	}
+	if len(makes) == 2 && s.draw(faultSubject{app: a.Name, method: mentions, channel: r.channel.ID}) != nil {
+		slices.Reverse(makes)
+	}
+	for _, make := range makes {
+		told.note(make())
 	}
 }
 
@@ -78,9 +83,20 @@ func (s *rooms) publishChange(r *room, now, before *wireMessage, told *ActionRes
 	e := (&wireMessage{
 		Type: "message", Subtype: "message_changed", Hidden: true, TS: ts, Message: now.bare(), Previous: before.bare(),
 	}).event(r.channel, ts)
-	s.spread(r, e, EventEntry{
-		Kind: "message/message_changed", TS: now.TS, ThreadTS: now.ThreadTS, User: now.User, Text: now.Text, Bot: s.botOf(now),
-	}, told)
+	entry := EventEntry{
+		Kind: "message/message_changed", Channel: r.channel.ID, TS: now.TS, ThreadTS: now.ThreadTS, User: now.User, Text: now.Text, Bot: s.botOf(now),
+	}
+	if now.Edited == nil || before.Edited != nil && before.Edited.TS == now.Edited.TS { // nobody edited it
+		s.spread(r, e, entry, told)
+		return
+	}
+	// Of an edit with a mention there is an app_mention too, also when the post had one before:
+	// https://github.com/slack-go/slack/pull/1256
+	for _, a := range s.apps {
+		if s.isMember(r, a) {
+			s.tellApp(a, r, now, e, entry, told)
+		}
+	}
 }
 
 // spread publishes an event about messages to every app in the room.

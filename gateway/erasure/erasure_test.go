@@ -111,9 +111,15 @@ func group(name string) sessionkeys.Address {
 // template, and returns how it ends.
 func (o *office) begin(at sessionkeys.Address, person, template string) (sessions.Turn, func()) {
 	o.t.Helper()
-	ctx := o.t.Context()
 	key, err := sessionkeys.For("helper", at)
 	o.ok(err)
+	return o.beginIn(key, at, person, template)
+}
+
+// beginIn is begin in the conversation of a key, with the answer going to at.
+func (o *office) beginIn(key sessionkeys.Key, at sessionkeys.Address, person, template string) (sessions.Turn, func()) {
+	o.t.Helper()
+	ctx := o.t.Context()
 	seq := uint64(1)
 	if was, err := o.s.Mailbox(ctx, key.Token()); err == nil {
 		seq = was.LastSeen + 1

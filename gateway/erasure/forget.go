@@ -20,6 +20,7 @@ import (
 // Errands are what people have agents do at set times.
 type Errands interface {
 	NamesOf(ctx context.Context, channel, person string) ([]string, error)
+	IsOf(job, channel, person string) bool
 	Drop(ctx context.Context, name string) error
 }
 
@@ -55,7 +56,7 @@ type Person struct {
 // Traces is what is kept of a person that can be deleted.
 type Traces struct {
 	Person
-	// Direct are the sessions of their direct messages, and Groups those of groups in which they
+	// Direct are the sessions of their direct messages and of their schedules, and Groups those of groups in which they
 	// spoke to the bot, whose words cannot be told from those of others.
 	Direct []sessionkeys.SessionID `json:"direct"`
 	Groups []sessionkeys.SessionID `json:"groups"`
@@ -63,7 +64,7 @@ type Traces struct {
 	Schedules   int  `json:"schedules"`
 	Permissions int  `json:"permissions"` // calls for which permission was asked in their name
 	Questions   int  `json:"questions"`   // that programs asked them
-	Letters     int  `json:"letters"`     // dead letters of their direct messages
+	Letters     int  `json:"letters"`     // dead letters of their direct messages and schedules
 	Code        bool `json:"code"`        // by which they asked to be let in
 	LetIn       bool `json:"let_in"`      // by a record
 	ShutOut     bool `json:"shut_out"`    // by a record, which stays: else they could come in again
@@ -139,15 +140,19 @@ func (d *Desk) findRecords(ctx context.Context, t *Traces) error {
 }
 
 // findSessions finds the sessions whose content was not deleted yet, and the dead letters of direct
-// messages.
+// messages and schedules.
 func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
 	roots, err := d.Store.Sessions(ctx, sessions.SessionQuery{Limit: mostRoots})
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was read
 	}
-	own := map[sessionkeys.Key]bool{} // of direct messages
+	own := map[sessionkeys.Key]bool{} // of direct messages and schedules
 	kept := map[sessionkeys.SessionID]bool{}
 	for _, root := range roots {
+		if d.isErrandOf(t, root.Key) {
+			own[root.Key] = true
+			continue
+		}
 		turns, err := d.Store.TurnsOf(ctx, root.ID)
 		if err != nil {
 			return err //nolint:wrapcheck // it names the session
@@ -178,12 +183,19 @@ func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
 	return d.findLetters(ctx, t, own)
 }
 
+// isErrandOf reports whether key is of the conversation of a schedule of the person, whose words alone
+// stand there, wherever its answers go.
+func (d *Desk) isErrandOf(t *Traces, key sessionkeys.Key) bool {
+	job := messages.JobOfKey(key)
+	return slices.ContainsFunc(t.ids, func(id string) bool { return d.Errands.IsOf(job, t.Channel, id) })
+}
+
 const lettersPage = 200
 
 func (d *Desk) findLetters(ctx context.Context, t *Traces, own map[sessionkeys.Key]bool) error {
 	names := map[string]bool{}
 	for k := range own {
-		if messages.JobOfKey(k) == "" {
+		if messages.JobOfKey(k) == "" || d.isErrandOf(t, k) { // the words of other jobs are the operator's
 			names[k.String()] = true
 		}
 	}

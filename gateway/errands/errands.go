@@ -170,6 +170,12 @@ func (b *Book) NamesOf(ctx context.Context, channel, person string) (names []str
 	return names, err
 }
 
+// IsOf reports whether a job of that name is an errand of a person on an account, also one that is
+// there no more.
+func (b *Book) IsOf(job, channel, person string) bool {
+	return strings.HasPrefix(job, prefixOf(channel, person))
+}
+
 // Add keeps an errand, of which by names what made it: it is the same when that happens again. A
 // person has at most so many that are not past. Who finds more takes their own back, so that the
 // bound holds also for two who add at once.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"parley/broker"
+	"parley/channels"
 	"parley/gateway/approvals"
 	"parley/gateway/messages"
 	"parley/gateway/records"
@@ -205,7 +207,7 @@ func (d *Desk) findLetters(ctx context.Context, t *Traces, own map[sessionkeys.K
 			return err //nolint:wrapcheck // it says what was read
 		}
 		for _, l := range page {
-			if after = l.Seq; names[l.Key] {
+			if after = l.Seq; names[l.Key] || t.isDirect(l) {
 				t.letters = append(t.letters, l.Seq)
 			}
 		}
@@ -213,6 +215,16 @@ func (d *Desk) findLetters(ctx context.Context, t *Traces, own map[sessionkeys.K
 			return nil
 		}
 	}
+}
+
+// isDirect reports whether a letter holds a direct message of the person: of one that was given up before
+// it opened a turn nothing else says whose it is.
+func (t *Traces) isDirect(l broker.DeadLetter) bool {
+	var m channels.Message
+	if json.Unmarshal(l.Body, &m) != nil || m.Channel != t.Channel || m.Address.Kind != sessionkeys.DM {
+		return false
+	}
+	return slices.Contains(t.ids, m.Sender.ID) || slices.Contains(t.ids, m.Sender.Alias)
 }
 
 // Forgotten is what was deleted of a person: Traces are as they were before.

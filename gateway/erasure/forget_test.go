@@ -1,10 +1,12 @@
 package erasure_test
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
 	"parley/broker"
+	"parley/channels"
 	"parley/gateway/erasure"
 	"parley/gateway/errands"
 	"parley/gateway/messages"
@@ -63,5 +65,33 @@ func TestForgetDeletesWhatRanForAnErrand(t *testing.T) {
 	}
 	if found := o.find(ann); found.IsUnknown() || len(found.Direct) > 0 {
 		t.Errorf("afterwards it found %+v", found)
+	}
+}
+
+// A message that was given up before it opened a turn is known by what its letter holds.
+func TestForgetDeletesLettersOfMessagesThatOpenedNoTurn(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	letter := func(channel string, at sessionkeys.Address, from channels.Sender) {
+		body, err := json.Marshal(channels.Message{Event: "e", Channel: channel, Address: at, Sender: from, Text: "a secret"})
+		o.ok(err)
+		o.letters.kept = append(o.letters.kept, broker.DeadLetter{Seq: uint64(len(o.letters.kept) + 1), Channel: channel, Body: body})
+	}
+	letter("tg", direct("1001"), channels.Sender{ID: "1001"})
+	letter("tg", direct("1002"), channels.Sender{ID: "1002"})
+	letter("tg", direct("D7"), channels.Sender{ID: "other", Alias: "1001"})
+	letter("tg", group("kitchen"), channels.Sender{ID: "1001"}) // perhaps with the words of others
+	letter("tg2", direct("1001"), channels.Sender{ID: "1001"})
+	o.letters.kept = append(o.letters.kept, broker.DeadLetter{Seq: 6, Body: []byte(`"no message"`)})
+	if found := o.find(ann); found.IsUnknown() || found.Letters != 2 {
+		t.Errorf("found %+v, which is not two letters", found)
+	}
+	o.forget(ann)
+	var left []uint64
+	for _, l := range o.letters.kept {
+		left = append(left, l.Seq)
+	}
+	if !slices.Equal(left, []uint64{2, 4, 5, 6}) {
+		t.Errorf("the letters %d are left, and not 2, 4, 5 and 6", left)
 	}
 }

@@ -70,6 +70,7 @@ type Store interface {
 	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
+	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	Sessions(ctx context.Context, q sessions.SessionQuery) ([]sessions.Session, error)
 	Stale(ctx context.Context, before time.Time, limit int) ([]sessionkeys.SessionID, error)
 	Requests(ctx context.Context, id sessionkeys.SessionID, yield func(sessions.Recording) bool) error

@@ -13,6 +13,8 @@ import (
 	"parley/broker"
 	"parley/channels"
 	"parley/gateway/approvals"
+	"parley/gateway/conversations"
+	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/records"
 	"parley/sessionkeys"
@@ -148,8 +150,35 @@ func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was read
 	}
-	own := map[sessionkeys.Key]bool{} // of direct messages and schedules
-	kept := map[sessionkeys.SessionID]bool{}
+	own, groups, err := d.findPlaces(ctx, t, roots)
+	if err != nil {
+		return err
+	}
+	t.spoke = len(own)+len(groups) > 0
+	for _, root := range roots {
+		if !own[root.Key] && !groups[root.ID] {
+			continue
+		}
+		holds, err := d.holdsWords(ctx, root)
+		switch {
+		case err != nil:
+			return err
+		case !holds:
+		case own[root.Key]: // also those that were restored, which have no turns
+			t.Direct = append(t.Direct, root.ID)
+		default:
+			t.Groups = append(t.Groups, root.ID)
+		}
+	}
+	return d.findLetters(ctx, t, own)
+}
+
+// findPlaces finds the conversations whose words are the person's alone, and the sessions of groups in
+// which they spoke.
+func (d *Desk) findPlaces(ctx context.Context, t *Traces, roots []sessions.Session) (own map[sessionkeys.Key]bool, groups map[sessionkeys.SessionID]bool, err error) {
+	own, groups = map[sessionkeys.Key]bool{}, map[sessionkeys.SessionID]bool{}
+	type account struct{ network, id string }
+	accounts := map[account]bool{} // that the channel is, or was
 	for _, root := range roots {
 		if d.isErrandOf(t, root.Key) {
 			own[root.Key] = true
@@ -157,32 +186,61 @@ func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
 		}
 		turns, err := d.Store.TurnsOf(ctx, root.ID)
 		if err != nil {
-			return err //nolint:wrapcheck // it names the session
+			return nil, nil, err //nolint:wrapcheck // it names the session
 		}
 		for _, turn := range turns {
+			if turn.Channel != t.Channel {
+				continue
+			}
+			accounts[account{turn.From.Channel, turn.From.Account}] = true
 			switch {
-			case turn.Channel != t.Channel:
 			case turn.From.Kind == sessionkeys.DM && (slices.Contains(t.ids, turn.Sender) || slices.Contains(t.ids, turn.From.Peer)):
 				own[root.Key] = true
 			case slices.Contains(t.ids, turn.Sender):
-				kept[root.ID] = true
+				groups[root.ID] = true
 			}
 		}
 	}
-	t.spoke = len(own)+len(kept) > 0
-	for _, root := range roots {
-		_, erased, err := Read(ctx, d.Store, root.ID, d.Now())
-		switch {
-		case err != nil && !errors.Is(err, records.ErrUnreadable):
-			return err
-		case erased || root.Messages == 0:
-		case own[root.Key]: // also those that were restored, which have no turns
-			t.Direct = append(t.Direct, root.ID)
-		case kept[root.ID]:
-			t.Groups = append(t.Groups, root.ID)
+	for _, root := range roots { // where a message waits, or only commands came, there is no turn
+		at := root.Key.Address()
+		if at.Kind == sessionkeys.DM && accounts[account{at.Channel, at.Account}] && slices.Contains(t.ids, at.Peer) {
+			own[root.Key] = true
 		}
 	}
-	return d.findLetters(ctx, t, own)
+	return own, groups, nil
+}
+
+// holdsWords reports whether anything of a session can be deleted: it has messages, a goal or a title, or
+// something waits for it.
+func (d *Desk) holdsWords(ctx context.Context, root sessions.Session) (bool, error) {
+	now := d.Now()
+	if _, erased, err := Read(ctx, d.Store, root.ID, now); erased || err != nil {
+		return false, unlessUnreadable(err)
+	}
+	if root.Messages > 0 {
+		return true, nil
+	}
+	goal, err := goals.Read(ctx, d.Store, root.ID, now)
+	if goal != (goals.Goal{}) || err != nil {
+		return true, unlessUnreadable(err)
+	}
+	title, err := conversations.ReadTitle(ctx, d.Store, root.ID, now)
+	if title.Text != "" || err != nil {
+		return true, unlessUnreadable(err)
+	}
+	m, err := d.Store.Mailbox(ctx, root.Key.Token())
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	return m.Session == root.ID && m.HasWork(), err //nolint:wrapcheck // it names the mailbox
+}
+
+// unlessUnreadable returns nil of a record that is there and cannot be read.
+func unlessUnreadable(err error) error {
+	if errors.Is(err, records.ErrUnreadable) {
+		return nil
+	}
+	return err
 }
 
 // isErrandOf reports whether key is of the conversation of a schedule of the person, whose words alone

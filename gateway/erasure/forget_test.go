@@ -2,16 +2,21 @@ package erasure_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley/broker"
 	"parley/channels"
+	"parley/gateway/conversations"
 	"parley/gateway/erasure"
 	"parley/gateway/errands"
+	"parley/gateway/goals"
 	"parley/gateway/messages"
 	"parley/gateway/schedule"
 	"parley/sessionkeys"
+	"parley/sessions"
 )
 
 var ann = erasure.Person{Channel: "tg", ID: "1001"}
@@ -94,4 +99,82 @@ func TestForgetDeletesLettersOfMessagesThatOpenedNoTurn(t *testing.T) {
 	if !slices.Equal(left, []uint64{2, 4, 5, 6}) {
 		t.Errorf("the letters %d are left, and not 2, 4, 5 and 6", left)
 	}
+}
+
+// waits has a message wait in the mailbox of a direct message, of which no turn was opened yet, and returns
+// the session that it is for.
+func (o *office) waits(person string) sessionkeys.SessionID {
+	o.t.Helper()
+	key, err := sessionkeys.For("helper", direct(person))
+	o.ok(err)
+	m, _, err := o.s.Touch(o.t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 1, By: o.me, Now: o.now})
+	o.ok(err)
+	return m.Session
+}
+
+// read has a mailbox pass over what waits there.
+func (o *office) read(person string) {
+	o.t.Helper()
+	key, err := sessionkeys.For("helper", direct(person))
+	o.ok(err)
+	m, _, err := o.s.Touch(o.t.Context(), sessions.Touch{Token: key.Token(), Key: key, Seq: 1, By: o.me, Take: true, Now: o.now})
+	o.ok(err)
+	o.ok(o.s.Skip(o.t.Context(), m.Fence(), 1))
+	_, _, err = o.s.Release(o.t.Context(), m.Fence())
+	o.ok(err)
+}
+
+// A session without messages may hold words of somebody all the same: a goal, a title, what waits.
+func TestForgetDeletesSessionsWithoutMessages(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, words := range map[string]func(o *office, id sessionkeys.SessionID) (sessions.Record, error){
+		"goal": func(o *office, id sessionkeys.SessionID) (sessions.Record, error) {
+			return goals.Goal{}.Set("a secret", o.now).Record(id, o.now)
+		},
+		"title": func(o *office, id sessionkeys.SessionID) (sessions.Record, error) {
+			return conversations.Title{Text: "a secret", Given: true}.Record(id, o.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t)
+			o.said(direct("1002"), "1002") // by which is known of whose account the chats are
+			empty := o.waits("1001")
+			o.read("1001")
+			if found := o.find(ann); len(found.Direct) > 0 {
+				t.Errorf("where nobody has said anything it found %v", found.Direct)
+			}
+			r, err := words(o, empty)
+			o.ok(err)
+			_, err = o.s.WriteRecord(ctx, r)
+			o.ok(err)
+			if found := o.find(erasure.Person{Channel: "tg2", ID: "1001"}); !found.IsUnknown() {
+				t.Errorf("on another account it found %+v", found)
+			}
+			if f := o.forget(ann); f.Sessions != 1 || f.IsUnknown() {
+				t.Errorf("forgot %+v", f)
+			}
+			left, err := o.s.Record(ctx, r.ID, o.now)
+			if err != nil && !errors.Is(err, sessions.ErrNotFound) || strings.Contains(string(left.Body), "secret") {
+				t.Errorf("the record is %q, %v", left.Body, err)
+			}
+			if f := o.forget(ann); f.Sessions != 0 {
+				t.Errorf("a second time it forgot %+v", f)
+			}
+		})
+	}
+	t.Run("what waits", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.said(direct("1002"), "1002")
+		empty := o.waits("1001")
+		if f := o.forget(ann); len(f.Busy) != 1 || !strings.Contains(f.Busy[0], string(empty)) {
+			t.Errorf("while a message waits: %+v", f)
+		}
+		o.read("1001")
+		if f := o.forget(ann); len(f.Busy) > 0 {
+			t.Errorf("after it: %+v", f)
+		}
+	})
 }

@@ -95,6 +95,7 @@ type Desk struct {
 	Letters   Letters
 
 	expired atomic.Int64 // sessions that retention has deleted, since the start
+	roots   int          // how many sessions the store is asked for at first; 0: manyRoots
 }
 
 // Deleted is what became of the content of a session.

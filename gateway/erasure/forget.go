@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,8 +87,8 @@ func (t Traces) IsUnknown() bool {
 	return !t.spoke && !t.begun && len(t.Direct)+len(t.Groups)+t.Schedules+t.Permissions+t.Questions+t.Letters == 0 && !t.Code && !t.LetIn && !t.ShutOut
 }
 
-// mostRoots bounds how many sessions are looked at, the latest first.
-const mostRoots = 100_000
+// manyRoots is how many sessions the store is asked for at first.
+const manyRoots = 100_000
 
 // Find returns what is kept of a person.
 func (d *Desk) Find(ctx context.Context, p Person) (Traces, error) {
@@ -146,9 +147,9 @@ func (d *Desk) findRecords(ctx context.Context, t *Traces) error {
 // findSessions finds the sessions whose content was not deleted yet, and the dead letters of direct
 // messages and schedules.
 func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
-	roots, err := d.Store.Sessions(ctx, sessions.SessionQuery{Limit: mostRoots})
+	roots, err := d.allRoots(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what was read
+		return err
 	}
 	own, groups, err := d.findPlaces(ctx, t, roots)
 	if err != nil {
@@ -171,6 +172,17 @@ func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
 		}
 	}
 	return d.findLetters(ctx, t, own)
+}
+
+// allRoots returns all root sessions. The store has no pages of them, which would pass over one that changes
+// meanwhile: it is asked for more until there are no more.
+func (d *Desk) allRoots(ctx context.Context) ([]sessions.Session, error) {
+	for limit := cmp.Or(d.roots, manyRoots); ; limit *= 4 {
+		roots, err := d.Store.Sessions(ctx, sessions.SessionQuery{Limit: limit})
+		if err != nil || len(roots) < limit {
+			return roots, err //nolint:wrapcheck // it says what was read
+		}
+	}
 }
 
 // findPlaces finds the conversations whose words are the person's alone, and the sessions of groups in

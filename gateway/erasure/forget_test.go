@@ -3,9 +3,11 @@ package erasure_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/broker"
 	"parley/channels"
@@ -177,4 +179,19 @@ func TestForgetDeletesSessionsWithoutMessages(t *testing.T) {
 			t.Errorf("after it: %+v", f)
 		}
 	})
+}
+
+// The store lists the latest sessions first, and as many as it is asked for.
+func TestForgetLooksAtAllSessions(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.AskRoots(2)
+	old := o.said(direct("1001"), "1001")
+	for i := range 9 {
+		o.now = o.now.Add(time.Minute)
+		o.said(direct(fmt.Sprint("other-", i)), "p")
+	}
+	if f := o.forget(ann); f.Sessions != 1 || o.messages(old) != 0 {
+		t.Errorf("behind nine sessions of others it forgot %+v", f)
+	}
 }

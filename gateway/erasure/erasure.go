@@ -138,10 +138,19 @@ func (d *Desk) Delete(ctx context.Context, id sessionkeys.SessionID, m Mark) (De
 		d.Count(m.Why)
 		d.Logger.Info("content of a session deleted", "session", root.ID, "by", m.By, "why", m.Why, "messages", m.Messages, "agents", out.Agents)
 	}
-	if err := d.Remove(ids...); err != nil {
-		return out, fmt.Errorf("what was said in session %s is deleted, but its files are not: %w", root.ID, err)
+	return out, d.removeFiles(tree)
+}
+
+// removeFiles takes away the files that are kept for the sessions of a tree whose content was deleted.
+func (d *Desk) removeFiles(tree []sessions.Session) error {
+	ids := make([]sessionkeys.SessionID, len(tree))
+	for i, s := range tree {
+		ids[i] = s.ID
 	}
-	return out, nil
+	if err := d.Remove(ids...); err != nil {
+		return fmt.Errorf("what was said in session %s is deleted, but its files are not: %w", tree[0].ID, err)
+	}
+	return nil
 }
 
 // treeOf returns all sessions of the tree that one stands in, the root first.

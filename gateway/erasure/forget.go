@@ -78,8 +78,9 @@ type Traces struct {
 	schedules []string
 	drop      []sessions.RecordID
 	letters   []uint64
-	spoke     bool // a turn was theirs
-	begun     bool // to be forgotten, and something was left
+	erased    []sessionkeys.SessionID // whose content was deleted before, and perhaps not their files
+	spoke     bool                    // a turn was theirs
+	begun     bool                    // to be forgotten, and something was left
 }
 
 // IsUnknown reports whether nothing is known of the person: perhaps the id was mistyped.
@@ -160,6 +161,14 @@ func (d *Desk) findSessions(ctx context.Context, t *Traces) error {
 		if !own[root.Key] && !groups[root.ID] {
 			continue
 		}
+		_, erased, err := Read(ctx, d.Store, root.ID, d.Now())
+		if erased {
+			t.erased = append(t.erased, root.ID)
+			continue
+		}
+		if err != nil {
+			return err
+		}
 		holds, err := d.holdsWords(ctx, root)
 		switch {
 		case err != nil:
@@ -225,13 +234,10 @@ func (d *Desk) findPlaces(ctx context.Context, t *Traces, roots []sessions.Sessi
 // holdsWords reports whether anything of a session can be deleted: it has messages, a goal or a title, or
 // something waits for it.
 func (d *Desk) holdsWords(ctx context.Context, root sessions.Session) (bool, error) {
-	now := d.Now()
-	if _, erased, err := Read(ctx, d.Store, root.ID, now); erased || err != nil {
-		return false, unlessUnreadable(err)
-	}
 	if root.Messages > 0 {
 		return true, nil
 	}
+	now := d.Now()
 	goal, err := goals.Read(ctx, d.Store, root.ID, now)
 	if goal != (goals.Goal{}) || err != nil {
 		return true, unlessUnreadable(err)
@@ -306,7 +312,8 @@ type Forgotten struct {
 }
 
 // Forget deletes what Find finds; the sessions of groups only with groups. What is under way is not
-// disturbed: Busy says what is left, and doing it again goes on with that. By whom m says.
+// disturbed: Busy says what is left, and doing it again goes on with that. What cannot be deleted, such as
+// files, is in the error, all else is deleted, and doing it again tries that again. By whom m says.
 func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgotten, error) {
 	t, err := d.Find(ctx, p)
 	f := Forgotten{Traces: t, Busy: []string{}}
@@ -324,16 +331,8 @@ func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgo
 		ids = append(slices.Clip(ids), t.Groups...)
 	}
 	m.Why = ByPerson
-	for _, id := range ids {
-		_, err := d.Delete(ctx, id, m)
-		switch {
-		case errors.Is(err, sessions.ErrBusy):
-			f.Busy = append(f.Busy, err.Error())
-		case err != nil:
-			return f, err
-		default:
-			f.Sessions++
-		}
+	if err := d.deleteAll(ctx, ids, m, &f); err != nil {
+		return f, fmt.Errorf("forget %s on %s: %w; do it again when that is mended, and it goes on", p.ID, p.Channel, err)
 	}
 	for _, id := range t.ids {
 		if err := d.markForgotten(ctx, Person{p.Channel, id}, m); err != nil {
@@ -344,6 +343,34 @@ func (d *Desk) Forget(ctx context.Context, p Person, groups bool, m Mark) (Forgo
 		return f, nil
 	}
 	return f, d.dropIDs(ctx, t)
+}
+
+// deleteAll deletes the sessions of these ids, and files that were left of others of the person: what
+// fails is in the way of nothing else.
+func (d *Desk) deleteAll(ctx context.Context, ids []sessionkeys.SessionID, m Mark, f *Forgotten) error {
+	var failed []error
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			break
+		}
+		_, err := d.Delete(ctx, id, m)
+		switch {
+		case errors.Is(err, sessions.ErrBusy):
+			f.Busy = append(f.Busy, err.Error())
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			f.Sessions++
+		}
+	}
+	for _, id := range f.erased {
+		if tree, err := d.treeOf(ctx, id); err != nil {
+			failed = append(failed, err)
+		} else if err := d.removeFiles(tree); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(append(failed, ctx.Err())...)
 }
 
 // begunKind is the kind of the record that parley keeps while it forgets a person: it lists all ids of

@@ -195,3 +195,44 @@ func TestForgetLooksAtAllSessions(t *testing.T) {
 		t.Errorf("behind nine sessions of others it forgot %+v", f)
 	}
 }
+
+// Files that cannot be deleted are in the way of nothing else, and are tried again.
+func TestForgetTriesAgainFilesThatWereLeft(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := newOffice(t)
+	first, second := o.said(direct("1001"), "1001"), o.said(direct("D7"), "1001")
+	remove, left := o.Remove, map[sessionkeys.SessionID]bool{first: true, second: true}
+	broken := second // the latest, which comes first
+	o.Remove = func(ids ...sessionkeys.SessionID) error {
+		if slices.Contains(ids, broken) {
+			return errors.New("read-only folder")
+		}
+		for _, id := range ids {
+			delete(left, id)
+		}
+		return remove(ids...)
+	}
+	for range 2 { // the second time all sessions are deleted, and files are left
+		_, err := o.Forget(ctx, ann, true, erasure.Mark{By: "uid 7"})
+		if err == nil || !strings.Contains(err.Error(), "read-only folder") || !strings.Contains(err.Error(), string(second)) {
+			t.Errorf("while files cannot be deleted: %v", err)
+		}
+		if o.messages(first) != 0 || o.messages(second) != 0 || left[first] {
+			t.Errorf("%d and %d messages are left, and files of %v", o.messages(first), o.messages(second), left)
+		}
+		if gone, err := erasure.IsForgotten(ctx, o.s, ann, o.now, o.now); gone || err != nil {
+			t.Errorf("it is noted that they are forgotten: %v, %v", gone, err)
+		}
+	}
+	broken = ""
+	if f := o.forget(ann); f.Sessions != 0 || left[second] {
+		t.Errorf("at last it forgot %+v, and left files of %v", f, left)
+	}
+	if gone, err := erasure.IsForgotten(ctx, o.s, ann, o.now, o.now); !gone || err != nil {
+		t.Errorf("it is not noted that they are forgotten: %v, %v", gone, err)
+	}
+	if len(o.counted) != 2 {
+		t.Errorf("counted %q", o.counted)
+	}
+}

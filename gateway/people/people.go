@@ -310,18 +310,26 @@ func (b *Book) Reset(ctx context.Context, channel, id string) (bool, error) {
 	return false, nil
 }
 
-// Forget takes the decision about somebody back, of that ruling: the configuration alone counts
-// again. Returns false when there was none.
+// Forget takes the decision about somebody back, of that ruling or one that cannot be read: the
+// configuration alone counts again. Returns false when there was none.
 func (b *Book) Forget(ctx context.Context, channel, id string, r policy.Ruling) (bool, error) {
 	p, err := b.read(ctx, channel, id)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) || err == nil && p.Ruling != r {
 		return false, err
 	}
-	if err := b.Store.DropRecord(ctx, decisionID(channel, id), p.revision); errors.Is(err, sessions.ErrChanged) {
-		return false, ErrChanged
+	if err := b.drop(ctx, p); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// drop takes a decision back as it was read.
+func (b *Book) drop(ctx context.Context, p Person) error {
+	if err := b.Store.DropRecord(ctx, decisionID(p.Channel, p.ID), p.revision); errors.Is(err, sessions.ErrChanged) {
+		return ErrChanged
 	} else if err != nil {
-		return false, fmt.Errorf("forget what is decided about %s on %s: %w", id, channel, err)
+		return fmt.Errorf("forget what is decided about %s on %s: %w", p.ID, p.Channel, err)
 	}
 	b.count(revoked)
-	return true, nil
+	return nil
 }

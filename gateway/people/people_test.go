@@ -322,3 +322,30 @@ func TestAskKeepsNoName(t *testing.T) {
 		t.Error("an id of any length is kept")
 	}
 }
+
+// What a newer parley has decided, and this one cannot read, is not taken back as if it let somebody in.
+func TestDropTracesKeepsWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, body := range map[string]string{"a ruling": `{"id": "2", "ruling": "quarantined"}`, "a role": `{"id": "2", "ruling": "allowed", "role": "warden"}`, "no JSON": `quarantined`} {
+		b := open(t)
+		if _, err := b.Allow(ctx, "tg", "3", roles.None, people.By{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.Store.WriteRecord(ctx, sessions.Record{ID: sessions.RecordID{Kind: "person", Key: "tg/2"}, Body: []byte(body), At: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			letIn, shutOut, _, err := b.Traces(ctx, "tg", []string{"2"})
+			if err != nil || letIn || !shutOut {
+				t.Errorf("%s: let in %v, shut out %v, %v", name, letIn, shutOut, err)
+			}
+			b.want("tg", channels.Sender{ID: "2"}, policy.ShutOut)
+			if err := b.DropTraces(ctx, "tg", []string{"2", "3"}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			b.want("tg", channels.Sender{ID: "3"}, policy.NoRuling)
+		}
+	}
+}

@@ -28,14 +28,16 @@ func (b *Book) IDs(ctx context.Context, channel, id string) ([]string, error) {
 }
 
 // Traces returns what is kept of somebody on a channel, by whichever of their ids: whether a record lets
-// them in, whether one shuts them out, and whether a code of theirs waits.
+// them in, whether one shuts them out, as one does that cannot be read, and whether a code of theirs waits.
 func (b *Book) Traces(ctx context.Context, channel string, ids []string) (letIn, shutOut, code bool, err error) {
-	decided, err := b.Decisions(ctx, channel)
-	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return false, false, false, err
-	}
-	for _, p := range decided {
-		if slices.Contains(ids, p.ID) {
+	for _, id := range ids {
+		p, err := b.read(ctx, channel, id)
+		switch {
+		case errors.Is(err, records.ErrUnreadable):
+			shutOut = true
+		case err != nil:
+			return false, false, false, err
+		default:
 			letIn, shutOut = letIn || p.Ruling == policy.LetIn, shutOut || p.Ruling == policy.ShutOut
 		}
 	}
@@ -47,10 +49,15 @@ func (b *Book) Traces(ctx context.Context, channel string, ids []string) (letIn,
 	return letIn, shutOut, code, nil
 }
 
-// DropTraces takes back that somebody was let in, and their code. That they were shut out stays.
+// DropTraces takes back that somebody was let in, and their code. That they were shut out stays, and so does
+// what cannot be read: a newer parley may have shut them out by it.
 func (b *Book) DropTraces(ctx context.Context, channel string, ids []string) error {
 	for _, id := range ids {
-		if _, err := b.Forget(ctx, channel, id, policy.LetIn); err != nil {
+		p, err := b.read(ctx, channel, id)
+		if err == nil && p.Ruling == policy.LetIn {
+			err = b.drop(ctx, p)
+		}
+		if err != nil && !errors.Is(err, records.ErrUnreadable) {
 			return err
 		}
 		if err := b.dropRequest(ctx, channel, id); err != nil {

@@ -31,7 +31,10 @@ type Erasure struct {
 	// Templates are names of request templates that hold words of the session. Those with which
 	// no other session has asked are deleted with it.
 	Templates []string
-	At        time.Time
+	// Before is the time before which the session must have changed last, itself or below; zero: it
+	// may have changed at any time.
+	Before time.Time
+	At     time.Time
 }
 
 // Eraser deletes what was said, and leaves what it has cost.
@@ -46,7 +49,8 @@ type Eraser interface {
 	// and nothing is restored into it: both are ErrNotFound.
 	//
 	// It is ErrBusy while a turn of the tree is open, one of its answers is not finished, or the
-	// mailbox that feeds it has an owner that lives at e.At or is owed work. done is false when the content was deleted
+	// mailbox that feeds it has an owner that lives at e.At or is owed work, and when it changed
+	// at e.Before or later: somebody went on with it. done is false when the content was deleted
 	// before, also by an earlier try of the same call: then nothing is changed. ErrNotFound when there
 	// is no such session; an error when it is not a root.
 	Erase(ctx context.Context, e Erasure) (done bool, err error)

@@ -112,6 +112,12 @@ type Deleted struct {
 // by whom and why m says. It is sessions.ErrBusy while something of it is under way or waits. A session
 // whose content was deleted already is not deleted again, but files that were left are.
 func (d *Desk) Delete(ctx context.Context, id sessionkeys.SessionID, m Mark) (Deleted, error) {
+	return d.deleteUnused(ctx, id, m, time.Time{})
+}
+
+// deleteUnused is Delete, and sessions.ErrBusy of a session that somebody went on with at a time or later;
+// zero: at any time.
+func (d *Desk) deleteUnused(ctx context.Context, id sessionkeys.SessionID, m Mark, since time.Time) (Deleted, error) {
 	tree, err := d.treeOf(ctx, id)
 	if err != nil {
 		return Deleted{}, err
@@ -124,7 +130,7 @@ func (d *Desk) Delete(ctx context.Context, id sessionkeys.SessionID, m Mark) (De
 		ids[i], m.Messages = s.ID, m.Messages+s.Messages
 	}
 	m.At = d.Now().UTC()
-	done, err := d.erase(ctx, root, ids, m)
+	done, err := d.erase(ctx, root, ids, m, since)
 	if err != nil {
 		return out, err
 	}
@@ -166,9 +172,9 @@ func (d *Desk) treeOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions
 const tries = 3
 
 // erase has the store delete, together with the records that hold words of the sessions.
-func (d *Desk) erase(ctx context.Context, root sessions.Session, ids []sessionkeys.SessionID, m Mark) (done bool, err error) {
+func (d *Desk) erase(ctx context.Context, root sessions.Session, ids []sessionkeys.SessionID, m Mark, since time.Time) (done bool, err error) {
 	for range tries {
-		e := sessions.Erasure{Session: root.ID, Owner: m.By, At: m.At}
+		e := sessions.Erasure{Session: root.ID, Owner: m.By, Before: since, At: m.At}
 		if e.Mark, err = json.Marshal(m); err != nil {
 			return false, fmt.Errorf("encode what is kept of session %s: %w", root.ID, err)
 		}

@@ -291,6 +291,31 @@ func TestRetainDeletesWhatIsOldByTheClock(t *testing.T) {
 	}
 }
 
+// slow is a store in which something happens between the listing of old sessions and what follows.
+type slow struct {
+	*sqlite.Store
+	meanwhile func()
+}
+
+func (s slow) Stale(ctx context.Context, before time.Time, limit int) ([]sessionkeys.SessionID, error) {
+	old, err := s.Store.Stale(ctx, before, limit)
+	s.meanwhile()
+	return old, err //nolint:wrapcheck // it is the store
+}
+
+func TestSweepLeavesWhatSomebodyWentOnWithMeanwhile(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	used, old := o.said(direct("1001"), "1001"), o.said(direct("1002"), "1002")
+	o.now = noon.Add(time.Hour)
+	before := o.now.Add(-time.Minute)
+	o.Store = slow{o.s, func() { o.said(direct("1001"), "1001") }}
+	n, err := o.Sweep(t.Context(), before)
+	if err != nil || n != 1 || o.messages(used) != 2 || o.messages(old) != 0 {
+		t.Errorf("deleted %d, %v: %d messages are left of the one that was used, %d of the old one", n, err, o.messages(used), o.messages(old))
+	}
+}
+
 func TestForget(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -36,7 +36,7 @@ func (d *Desk) Retain(ctx context.Context, keep func() time.Duration, ticks <-ch
 }
 
 // Sweep deletes the content of sessions that did not change since before, the oldest first, at most
-// mostAtOnce. Those that are busy are left for the next time.
+// mostAtOnce. Those that are busy are left for the next time, and so are those that somebody went on with meanwhile.
 func (d *Desk) Sweep(ctx context.Context, before time.Time) (deleted int, err error) {
 	old, err := d.Store.Stale(ctx, before, lookedAt)
 	var failed []error
@@ -44,7 +44,7 @@ func (d *Desk) Sweep(ctx context.Context, before time.Time) (deleted int, err er
 		if deleted == mostAtOnce || ctx.Err() != nil {
 			break
 		}
-		_, err := d.Delete(ctx, id, Mark{By: ByAge, Why: ByAge})
+		_, err := d.deleteUnused(ctx, id, Mark{By: ByAge, Why: ByAge}, before)
 		switch {
 		case err == nil:
 			deleted++

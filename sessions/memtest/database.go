@@ -215,6 +215,20 @@ func (db *database) Has(id sessionkeys.SessionID, message string) (bool, error) 
 // Spent implements [rules.Reader].
 func (db *database) Spent(k rules.SpendingKey) (rules.Spending, error) { return db.spending[k], nil }
 
+// ChangedAt implements [rules.Reader].
+func (db *database) ChangedAt(id sessionkeys.SessionID) (time.Time, error) {
+	row, _ := db.rows("session")[rules.SessionKey(id)].(rules.Session)
+	return db.changedAt(row.Session), nil
+}
+
+// changedAt returns when a session changed last: when it was made, at first.
+func (db *database) changedAt(s sessions.Session) time.Time {
+	if at := db.sums[s.ID].At; at.After(s.CreatedAt) {
+		return at
+	}
+	return s.CreatedAt
+}
+
 // Session implements [rules.Driver].
 func (db *database) Session(_ context.Context, id sessionkeys.SessionID) (sessions.Session, error) {
 	db.mu.Lock()
@@ -224,10 +238,7 @@ func (db *database) Session(_ context.Context, id sessionkeys.SessionID) (sessio
 		return sessions.Session{}, sessions.ErrNotFound
 	}
 	x, s := row.Session, db.sums[id]
-	x.Messages, x.Own, x.Subtree, x.Held, x.Unpriced, x.UpdatedAt = len(db.history[id]), s.Own, s.Subtree, s.Held, s.Unpriced, x.CreatedAt
-	if s.At.After(x.UpdatedAt) {
-		x.UpdatedAt = s.At
-	}
+	x.Messages, x.Own, x.Subtree, x.Held, x.Unpriced, x.UpdatedAt = len(db.history[id]), s.Own, s.Subtree, s.Held, s.Unpriced, db.changedAt(x)
 	return x, nil
 }
 

@@ -134,6 +134,9 @@ func (p *plan) expectRead(f sessions.Fence, c *changes) {
 	for _, m := range r.absent {
 		p.step("m", s.key("msgids:"+m.session), m.message)
 	}
+	for _, c := range r.changed {
+		p.step("f", s.key("sess:"+c.id), "updated", c.at)
+	}
 }
 
 // expectNew has the commit look whether there is no such row.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions/rules"
@@ -34,12 +35,14 @@ type reading struct {
 
 	client *goredis.Client
 
-	seen   map[rules.Key]*storedRow
-	lists  []listedSet
-	absent []absentMessage
-	gen    string // generation of the log that mailboxes were read in; empty: none was
-	log    string // generation of the log at the last trip
-	trips  int    // to the database
+	seen    map[rules.Key]*storedRow
+	lists   []listedSet
+	absent  []absentMessage
+	changed []changedSession
+
+	gen   string // generation of the log that mailboxes were read in; empty: none was
+	log   string // generation of the log at the last trip
+	trips int    // to the database
 
 	onlyFence  bool // see [rules.WriteSet.OnlyFence]
 	unverified bool // something was believed
@@ -50,6 +53,9 @@ type listedSet struct{ command, members []string }
 
 // absentMessage is a message that was not there.
 type absentMessage struct{ session, message string }
+
+// changedSession is when a session changed last, as it is stored.
+type changedSession struct{ id, at string }
 
 func (db *database) reading(ctx context.Context) *reading {
 	r := &reading{ctx: ctx, db: db, client: db.client, seen: map[rules.Key]*storedRow{}}
@@ -131,6 +137,16 @@ func (r *reading) Spent(k rules.SpendingKey) (p rules.Spending, err error) {
 		return p, err
 	}
 	return p, a.list(0).load(&p.Settled, &p.Held, &p.Ambiguous, &p.Until)
+}
+
+// ChangedAt implements [rules.Reader]. The commit finds out when the session changes meanwhile.
+func (r *reading) ChangedAt(id sessionkeys.SessionID) (at time.Time, err error) {
+	a, err := r.read(newRead("HGET", r.db.key("sess:"+string(id)), "updated"))
+	if err != nil {
+		return at, err
+	}
+	r.changed = append(r.changed, changedSession{string(id), a.text(0)})
+	return at, rules.Load(&at, a.text(0))
 }
 
 func spendingName(k rules.SpendingKey) string { return id(k.Kind, k.ID, k.Window) }

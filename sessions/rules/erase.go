@@ -28,6 +28,9 @@ func erase(tx *Tx, e sessions.Erasure) (bool, error) {
 	if err != nil || erased {
 		return false, err
 	}
+	if err := checkUnchanged(tx, root.ID, e.Before); err != nil {
+		return false, err
+	}
 	tree, err := treeOf(tx, root.ID)
 	if err != nil {
 		return false, err
@@ -56,6 +59,21 @@ func erase(tx *Tx, e sessions.Erasure) (bool, error) {
 	}
 	tx.Set.Erased = append(tx.Set.Erased, Erased{Sessions: tree, Templates: e.Templates, At: normaliseTime(e.At)})
 	return true, nil
+}
+
+// checkUnchanged returns ErrBusy of a session that changed at a time or later; zero: whenever it did.
+func checkUnchanged(tx *Tx, id sessionkeys.SessionID, before time.Time) error {
+	if before.IsZero() {
+		return nil
+	}
+	at, err := tx.Reader.ChangedAt(id)
+	if err != nil {
+		return fmt.Errorf("read when it changed: %w", err)
+	}
+	if !at.Before(normaliseTime(before)) {
+		return fmt.Errorf("somebody went on with it at %s: %w", at.UTC().Format(time.RFC3339), sessions.ErrBusy)
+	}
+	return nil
 }
 
 // isErased reports whether the content of a root session was deleted.

@@ -59,6 +59,8 @@ type Reader interface {
 	Has(session sessionkeys.SessionID, message string) (bool, error)
 	// Spent returns what a window of a scope has settled and holds.
 	Spent(k SpendingKey) (Spending, error)
+	// ChangedAt returns when a session that is there changed last, itself or below.
+	ChangedAt(session sessionkeys.SessionID) (time.Time, error)
 }
 
 // Index is a question which rows there are. Its type says which.

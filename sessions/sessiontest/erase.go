@@ -203,6 +203,26 @@ var eraseTurnCases = turnCases{
 		h.is(h.s.Skip(h.ctx, m.Fence(), 3), sessions.ErrFenced)
 		h.ok(h.s.Check(h.ctx))
 	},
+	"not when somebody went on with it since": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
+		h.finishSent(f, turn)
+		e := h.erasure(turn.Session)
+		e.Before = h.session(turn.Session).UpdatedAt
+		h.is(failed(h.s.Erase(h.ctx, e)), sessions.ErrBusy)
+		e.Before = e.Before.Add(time.Microsecond)
+		m := h.take(h.ann, "one", 2)
+		o := opening(m.Fence(), 2)
+		o.Events, o.Turn.OpenedAt = []sessions.InboxID{event("two")}, e.Before
+		next, _ := must2(h.s.Open(h.ctx, m.Fence(), o))
+		h.same("its session", next.Session, turn.Session)
+		h.finishSent(m.Fence(), next)
+		h.is(failed(h.s.Erase(h.ctx, e)), sessions.ErrBusy)
+		h.same("messages", len(must(h.s.Messages(h.ctx, turn.Session))), 4)
+		h.is(failed(h.s.Record(h.ctx, sessions.ErasedRecord(turn.Session), h.now)), sessions.ErrNotFound)
+		e.Before = h.session(turn.Session).UpdatedAt.Add(time.Microsecond)
+		h.same("done", must(h.s.Erase(h.ctx, e)), true)
+		h.same("messages", len(must(h.s.Messages(h.ctx, turn.Session))), 0)
+		h.ok(h.s.Check(h.ctx))
+	},
 	"an earlier session of a conversation goes while a turn of the present one runs, and is not resumed": func(h *fixture, f sessions.Fence, turn sessions.Turn) {
 		h.finishSent(f, turn)
 		m := h.take(h.ann, "one", 2)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -127,6 +128,12 @@ func (r *writerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 	return p.Spending, err
 }
 
+// ChangedAt implements [rules.Reader].
+func (r *writerView) ChangedAt(id sessionkeys.SessionID) (time.Time, error) {
+	a, err := r.account(id)
+	return time.UnixMicro(a.updated), err
+}
+
 // List implements [rules.Reader].
 func (r *writerView) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	if of, ok := ix.(rules.OpenCalls); ok && of.Turn != "" {
@@ -168,6 +175,12 @@ func (v readerView) Has(id sessionkeys.SessionID, message string) (bool, error) 
 func (v readerView) Spent(k rules.SpendingKey) (rules.Spending, error) {
 	p, err := loadSpending(v, k)
 	return p.Spending, err
+}
+
+// ChangedAt implements [rules.Reader].
+func (v readerView) ChangedAt(id sessionkeys.SessionID) (time.Time, error) {
+	s, err := loadSession(v, id)
+	return s.UpdatedAt, err
 }
 
 // List implements [rules.Reader].

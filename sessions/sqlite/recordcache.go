@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"parley/sessionkeys"
 	"parley/sessions/rules"
@@ -125,6 +126,11 @@ func (rememberedView) Has(sessionkeys.SessionID, string) (bool, error) { return 
 // Spent implements [rules.Reader].
 func (rememberedView) Spent(rules.SpendingKey) (rules.Spending, error) {
 	return rules.Spending{}, errUnknown
+}
+
+// ChangedAt implements [rules.Reader].
+func (rememberedView) ChangedAt(sessionkeys.SessionID) (time.Time, error) {
+	return time.Time{}, errUnknown
 }
 
 // List implements [rules.Reader].

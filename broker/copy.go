@@ -23,9 +23,13 @@ type StreamCopy struct {
 	LastSeq  uint64          `json:"last_seq"`
 }
 
-// copied are the streams that outlive a process: what people wrote, what was given up, and
+// copied are the streams that outlive a process: what was given up, what people wrote, and
 // files on their way. Facts belong to a store at a URL; leases and probes to a process.
-var copied = []string{streamInbound, streamDead, streamFiles}
+//
+// The dead letters come first: one that is redelivered meanwhile is queued and then deleted, so that it is
+// in one copy at least. If it is in both, redelivering it again adds nothing: the id of its event follows
+// from that of the letter. What is given up meanwhile is still among what people wrote.
+var copied = []string{streamDead, streamInbound, streamFiles}
 
 const (
 	apiSnapshot = "$JS.API.STREAM.SNAPSHOT."

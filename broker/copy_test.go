@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -77,6 +78,56 @@ func TestACopyOfTheLogIsRestored(t *testing.T) {
 	}
 }
 
+// A dead letter that is redelivered while the log is copied is queued first and then deleted: the copy has it
+// once at least.
+func TestACopyHasALetterThatIsRedeliveredMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := open(t, func(o *Options) { o.Dir = t.TempDir() })
+	e := envelope(1, 7)
+	if err := b.DeadLetter(t.Context(), DeadLetter{ID: e.ID, Reason: "attempts", Key: e.Key, Body: e.Body}); err != nil {
+		t.Fatal(err)
+	}
+	contents := map[string]*bytes.Buffer{}
+	generation, streams, err := b.Copy(t.Context(), func(stream string) (io.Writer, error) {
+		if len(contents) == 1 {
+			if _, err := b.Publish(t.Context(), e); err != nil {
+				return nil, err
+			}
+			letters, err := b.DeadLetters(t.Context(), 0, 1)
+			if err != nil || len(letters) != 1 {
+				return nil, fmt.Errorf("%d letters: %w", len(letters), err)
+			}
+			if err := b.DeleteDeadLetter(t.Context(), letters[0].Seq); err != nil {
+				return nil, err
+			}
+		}
+		contents[stream] = &bytes.Buffer{}
+		return contents[stream], nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	last, err := Restore(t.Context(), Options{Dir: dir}, generation, streams, func(stream string) (io.ReadCloser, error) {
+		return io.NopCloser(contents[stream]), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = open(t, func(o *Options) { o.Dir = dir })
+	letters, err := b.DeadLetters(t.Context(), 0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued, err := b.NextAtLeast(t.Context(), e.Token, 0, last)
+	if err != nil && !errors.Is(err, ErrNone) {
+		t.Fatal(err)
+	}
+	if len(letters) == 0 && queued.ID != e.ID {
+		t.Fatalf("restored is neither the letter nor the message %s", e.ID)
+	}
+}
+
 func TestACopyThatIsCutOffIsNotRestored(t *testing.T) {
 	t.Parallel()
 	b := open(t, func(o *Options) { o.Dir = t.TempDir() })
@@ -85,8 +136,9 @@ func TestACopyThatIsCutOffIsNotRestored(t *testing.T) {
 	}
 	generation, streams, contents := copyOf(t, b)
 	half := contents[streamInbound].Bytes()
-	_, err := Restore(t.Context(), Options{Dir: t.TempDir()}, generation, streams, func(string) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(half[:len(half)/2])), nil
+	contents[streamInbound] = bytes.NewBuffer(half[:len(half)/2])
+	_, err := Restore(t.Context(), Options{Dir: t.TempDir()}, generation, streams, func(stream string) (io.ReadCloser, error) {
+		return io.NopCloser(contents[stream]), nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "stream INBOUND") {
 		t.Errorf("restored with %v", err)

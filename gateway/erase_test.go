@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +17,21 @@ import (
 	"parley/sessions/sqlite"
 	"parley/transcript"
 )
+
+// A backup copies the database beside itself first. What is deleted later is not to stay in the copy of one that
+// was killed.
+func TestTheCopyOfABackupThatWasKilledGoesWithTheNextStart(t *testing.T) {
+	t.Parallel()
+	env := gatewaytest.Open(t, gatewaytest.Options{})
+	left := filepath.Join(env.Config().StateDir, "parley.db.copy")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(left), 0o700), os.WriteFile(left, []byte("a secret"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	env.Start().Stop()
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the copy is there still: %v", err)
+	}
+}
 
 // What people see of a conversation that was deleted; and that old sessions go when the gateway is
 // told so, at once when it starts, and by a reload not any more.

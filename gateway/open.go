@@ -112,6 +112,9 @@ func (op opener) openSQLite(ctx context.Context, o *resources) error {
 	}
 	o.store = store
 	o.size = func() (int64, error) { return totalSize(store.Path(), store.Path()+"-wal") }
+	if err := backup.RemoveCopy(op.cfg.StateDir); err != nil { // the store is locked, so no other process makes one
+		op.o.Logger.Warn("old copy of the database still there, delete it", "error", err)
+	}
 	return nil
 }
 

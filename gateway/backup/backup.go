@@ -119,12 +119,21 @@ func (s Source) Write(ctx context.Context, w io.Writer, workspaces bool) error {
 	return a.close(m)
 }
 
+// RemoveCopy removes the copy of the database that a process has left which was killed during a backup: what
+// is deleted in the database is in it still. No backup may run meanwhile.
+func RemoveCopy(stateDir string) error {
+	if err := os.Remove(filepath.Join(stateDir, copyName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the copy of the database that a backup left: %w", err)
+	}
+	return nil
+}
+
 // addDatabase copies the database into the archive, through a file that has no name any more
 // while it is read.
 func (s Source) addDatabase(a *archive) (c sqlite.Copy, err error) {
 	beside := filepath.Join(s.StateDir, copyName)
-	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
-		return c, fmt.Errorf("copy the database: %w", err)
+	if err := RemoveCopy(s.StateDir); err != nil {
+		return c, err
 	}
 	if err := checkRoom(s.Store.Path(), s.StateDir); err != nil {
 		return c, err

@@ -73,11 +73,13 @@ type Scheduler struct {
 	// Wait waits until something may be due, or ctx ends.
 	Wait func(ctx context.Context, d time.Duration) error
 
-	known map[string]Progress // of the jobs of the look before; nil: there was none
+	known map[string]Progress // of the jobs of the look before; nil: this run has had none
 }
 
-// Run looks at the jobs until ctx ends. What cannot be read or queued is tried again.
+// Run looks at the jobs until ctx ends. What cannot be read or queued is tried again. It may be
+// called again later: what other processes did meanwhile stands in the records.
 func (s *Scheduler) Run(ctx context.Context) error {
+	s.known = nil
 	for ctx.Err() == nil {
 		if err := s.Wait(ctx, s.Look(ctx)); err != nil {
 			return err
@@ -101,7 +103,8 @@ func (s *Scheduler) Look(ctx context.Context) time.Duration {
 		p, err := s.lookAt(ctx, j, now)
 		if err != nil {
 			s.Logger.Warn("job not looked after, it will be tried again", "job", j.Name, "error", err)
-			if old, ok := s.known[j.Name]; ok {
+			// After a first look the job is no newer than before it: the zero Progress has the record read.
+			if old, ok := s.known[j.Name]; ok || s.known == nil {
 				known[j.Name] = old
 			}
 			continue

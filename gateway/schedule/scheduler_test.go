@@ -223,15 +223,43 @@ func TestAfterAnOutageTheJobSaysWhatRuns(t *testing.T) {
 // What cannot be queued is tried again, and then runs.
 func TestSchedulerTriesAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, job(t))
-	s := w.start()
-	s.Look(t.Context())
+	for name, starts := range map[string]bool{"in a process that goes on": false, "in a process that has just started": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, job(t))
+			s := w.start()
+			s.Look(t.Context())
+			if starts {
+				s = w.start()
+			}
+			w.at("08:00")
+			w.queue.fail = errors.New("no room")
+			s.Look(t.Context())
+			w.queue.fail = nil
+			w.now = w.now.Add(10 * time.Second)
+			s.Look(t.Context())
+			w.want("08:00")
+		})
+	}
+}
+
+// A scheduler that runs again takes for new only what no other has looked after meanwhile.
+func TestSchedulerRunsAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, over := w.start(), errors.New("the lease is lost")
+	s.Wait = func(context.Context, time.Duration) error { return over }
+	run := func() {
+		t.Helper()
+		if err := s.Run(t.Context()); !errors.Is(err, over) {
+			t.Fatal(err)
+		}
+	}
+	run()
+	w.jobs = []schedule.Job{job(t)} // by a reload
+	w.start().Look(t.Context())
 	w.at("08:00")
-	w.queue.fail = errors.New("no room")
-	s.Look(t.Context())
-	w.queue.fail = nil
-	w.now = w.now.Add(10 * time.Second)
-	s.Look(t.Context())
+	run()
 	w.want("08:00")
 }
 

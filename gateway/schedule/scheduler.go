@@ -45,10 +45,12 @@ const (
 // Progress is how far a job is, as it stands in its record.
 type Progress struct {
 	Spec    string    `json:"spec"`              // what its slots follow from; of another they count from now on
-	Through time.Time `json:"through"`           // all slots up to here are dealt with
+	Through time.Time `json:"through"`           // all slots up to here are dealt with, once Queue is
 	Slot    time.Time `json:"slot,omitzero"`     // the last that was queued
 	Passed  int       `json:"passed,omitempty"`  // slots since then that did not run
 	Because string    `json:"because,omitempty"` // why, as the metrics name it
+	// Queue is several slots that a look has begun to queue. All of them run.
+	Queue []time.Time `json:"queue,omitempty"`
 }
 
 // ReadProgress returns how far the job of a name is, with the revision of its record; the zero
@@ -143,6 +145,8 @@ func (s *Scheduler) lookAt(ctx context.Context, j Job, now time.Time) (Progress,
 		}
 	}
 	switch d := j.Timing.FindDue(j.Misfire, stored.Through, now); {
+	case len(stored.Queue) > 0: // the look that began with it did not get to its end
+		return s.publish(ctx, j, stored, revision, now)
 	case !d.IsNothing():
 		return s.queue(ctx, j, d, stored, revision, now)
 	case fresh:
@@ -152,7 +156,8 @@ func (s *Scheduler) lookAt(ctx context.Context, j Job, now time.Time) (Progress,
 }
 
 // queue queues the slots that are to run, unless the run before has not ended, and then writes down
-// that all are dealt with: a process that ends in between has another queue the same again.
+// that all are dealt with: a process that ends in between has another queue the same again. Several
+// are written down first, because the job is busy as soon as one of them is queued.
 func (s *Scheduler) queue(ctx context.Context, j Job, d Due, p Progress, revision int64, now time.Time) (Progress, error) {
 	allowed, busy := true, false
 	var err error
@@ -175,19 +180,39 @@ func (s *Scheduler) queue(ctx context.Context, j Job, d Due, p Progress, revisio
 		passed, because = passed+len(d.Run), outcomes.SlotBusy
 		d.Run = nil
 	}
-	for _, slot := range d.Run {
-		if err := Publish(ctx, s.Log, j, j.Message(slot, now)); err != nil {
-			return p, err
-		}
-		p.Slot, p.Passed, p.Because = slot, 0, ""
-		s.Observer.CountJobRuns(outcomes.SlotQueued, 1)
+	next := p
+	next.Through, next.Queue = d.Through, d.Run
+	if len(d.Run) > 0 {
+		next.Passed, next.Because = 0, ""
 	}
 	if passed > 0 {
-		p.Passed, p.Because = p.Passed+passed, because
+		next.Passed, next.Because = next.Passed+passed, because
 		s.Observer.CountJobRuns(because, passed)
 		s.Logger.Warn("slots of a job passed over", "job", j.Name, "slots", passed, "because", because, "misfire", j.Misfire, "through", d.Through)
 	}
-	p.Through = d.Through
+	if len(d.Run) > 1 {
+		if revision, err = s.keep(ctx, j, next, revision, now); errors.Is(err, sessions.ErrChanged) {
+			return p, nil // another process queues them, or the next look does
+		}
+		if err != nil {
+			return p, err
+		}
+	}
+	return s.publish(ctx, j, next, revision, now)
+}
+
+// publish queues the slots of p.Queue, and then writes down that all are dealt with.
+func (s *Scheduler) publish(ctx context.Context, j Job, p Progress, revision int64, now time.Time) (Progress, error) {
+	for _, slot := range p.Queue {
+		if err := Publish(ctx, s.Log, j, j.Message(slot, now)); err != nil {
+			return p, err
+		}
+		p.Slot = slot
+	}
+	if n := len(p.Queue); n > 0 {
+		s.Observer.CountJobRuns(outcomes.SlotQueued, n)
+	}
+	p.Queue = nil
 	return s.write(ctx, j, p, revision, now)
 }
 
@@ -205,18 +230,27 @@ func (s *Scheduler) isBusy(ctx context.Context, j Job) (bool, error) {
 
 // write keeps how far the job is. When another process did so meanwhile, the next look finds out.
 func (s *Scheduler) write(ctx context.Context, j Job, p Progress, revision int64, now time.Time) (Progress, error) {
+	if _, err := s.keep(ctx, j, p, revision, now); err != nil && !errors.Is(err, sessions.ErrChanged) {
+		return p, err
+	}
+	return p, nil
+}
+
+// keep writes how far the job is, and returns the revision of its record. Returns
+// sessions.ErrChanged if another process did so meanwhile.
+func (s *Scheduler) keep(ctx context.Context, j Job, p Progress, revision int64, now time.Time) (int64, error) {
 	r, err := records.New(recordID(j.Name), revision, p, now)
 	if err != nil {
-		return p, err //nolint:wrapcheck // it says of which record
+		return 0, err //nolint:wrapcheck // it says of which record
 	}
 	r.Owner = "schedule"
 	if j.Person != "" { // nobody takes it away when the job is gone
 		r.Expires = now.Add(progressKept)
 	}
-	if _, err = s.Store.WriteRecord(ctx, r); err != nil && !errors.Is(err, sessions.ErrChanged) {
-		return p, fmt.Errorf("keep how far job %s is: %w", j.Name, err)
+	if revision, err = s.Store.WriteRecord(ctx, r); err != nil {
+		return 0, fmt.Errorf("keep how far job %s is: %w", j.Name, err)
 	}
-	return p, nil
+	return revision, nil
 }
 
 // Publish queues a message of a job in the job's conversation. Queued again it adds nothing.

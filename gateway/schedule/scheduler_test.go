@@ -24,10 +24,11 @@ import (
 type queue struct {
 	all  []broker.Envelope
 	fail error
+	full int // so many get in, and then fail is the answer; 0: none
 }
 
 func (q *queue) Publish(_ context.Context, e broker.Envelope) (uint64, error) {
-	if q.fail != nil {
+	if q.fail != nil && len(q.all) >= q.full {
 		return 0, q.fail
 	}
 	q.all = append(q.all, e)
@@ -217,6 +218,37 @@ func TestAfterAnOutageTheJobSaysWhatRuns(t *testing.T) {
 		if n := 5 - len(want); w.slots["missed"] != n || n > 0 && !strings.Contains(w.said.String(), "because=missed") {
 			t.Errorf("%s: %v were counted; %s", m, w.slots, w.said.String())
 		}
+	}
+}
+
+// Of several runs that are caught up none is lost when only some could be queued: the job is busy
+// then with its own, and a process that looks after it later knows which.
+func TestCaughtUpRunsAreAllQueued(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]bool{"by a process that goes on": false, "by the process after one that ends": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, job(t, misfire(schedule.All)))
+			w.start().Look(t.Context())
+			w.at("12:30")
+			s, j := w.start(), w.jobs[0]
+			w.queue.fail, w.queue.full = errors.New("no room"), 1
+			s.Look(t.Context())
+			if _, _, err := w.store.Touch(t.Context(), sessions.Touch{Token: j.Key.Token(), Key: j.Key, Seq: 1, Now: w.now}); err != nil {
+				t.Fatal(err)
+			}
+			w.queue.fail = nil
+			w.now = w.now.Add(10 * time.Second)
+			if ends {
+				s = w.start()
+			}
+			s.Look(t.Context())
+			s.Look(t.Context())
+			w.want("08:00", "08:00", "09:00", "10:00", "11:00", "12:00")
+			if ids := w.queue.ids(); len(ids) != 5 || w.slots["still_busy"] != 0 || w.slots["queued"] != 5 {
+				t.Errorf("%d messages; counted %v", len(ids), w.slots)
+			}
+		})
 	}
 }
 

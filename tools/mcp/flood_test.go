@@ -2,13 +2,17 @@ package mcp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/tools"
 	"parley/tools/mcp"
 	"parley/tools/mcp/mcptest"
 )
@@ -74,4 +78,104 @@ func TestServerWhoseToolsChangeAllTheTime(t *testing.T) {
 			t.Errorf("it was asked %d times in a minute", n)
 		}
 	})
+}
+
+// unlisted makes a server that answers a question what tools it has, the first apart, only if refuse
+// returns nil. It has the tool slow, which takes a minute and says at its beginning that the tools have
+// changed.
+func unlisted(slow *atomic.Bool, refuse func(ctx context.Context) error) func(mcptest.World) *sdk.Server {
+	return func(w mcptest.World) *sdk.Server {
+		s, n := mcptest.New(w), 0
+		type text struct {
+			Text string `json:"text"`
+		}
+		sdk.AddTool(s, &sdk.Tool{Name: "slow"}, func(ctx context.Context, _ *sdk.CallToolRequest, in text) (*sdk.CallToolResult, any, error) {
+			slow.Store(true)
+			defer slow.Store(false)
+			s.AddTool(&sdk.Tool{Name: "another", InputSchema: map[string]any{"type": "object"}}, nil)
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text}}}, nil, ctx.Err()
+		})
+		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+				if method == "tools/list" {
+					if n++; n > 1 {
+						if err := refuse(ctx); err != nil {
+							return nil, err
+						}
+					}
+				}
+				return next(ctx, method, r)
+			}
+		})
+		return s
+	}
+}
+
+var errBusy = errors.New("too many requests")
+
+// A server that does not say what tools it has while it does something is asked again, and what it
+// does is not broken off.
+func TestServerThatListsNothingDuringACall(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(ctx context.Context) error{
+		"it is slow": func(ctx context.Context) error {
+			select {
+			case <-time.After(30 * time.Second):
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		},
+		"it refuses": func(context.Context) error { return errBusy },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, slow := &world{}, &atomic.Bool{}
+				r := open(t, w.runner(unlisted(slow, func(ctx context.Context) error {
+					if slow.Load() {
+						return refuse(ctx)
+					}
+					return nil
+				})), program(t, mcp.ToolConfig{Name: "slow", Category: tools.Write}))
+				r.consent("slow")
+				if got, err := r.call(t.Context(), "test__slow", "well done"); err != nil || !strings.Contains(got, "well done") {
+					t.Errorf("the call gives %q, %v", got, err)
+				}
+				time.Sleep(time.Minute)
+				r.stop()
+				if n := len(w.born); n != 1 || !strings.Contains(r.log.String(), "it is asked again") {
+					t.Errorf("%d starts\n%s", n, r.log)
+				}
+			})
+		})
+	}
+}
+
+// A server that does not say what tools it has, and has no call under way, is asked once more.
+func TestServerThatListsNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ refused, starts int }{"once": {1, 1}, "twice": {2, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, n := &world{}, 0
+				r := open(t, w.runner(unlisted(&atomic.Bool{}, func(context.Context) error {
+					if n++; n > c.refused {
+						return nil
+					}
+					return errBusy
+				})), program(t, mcp.ToolConfig{Name: "echo"}))
+				r.awaitTool("echo", mcp.New)
+				time.Sleep(8 * time.Minute) // it is asked after five
+				r.stop()
+				if len(w.born) != c.starts {
+					t.Errorf("%d starts\n%s", len(w.born), r.log)
+				}
+			})
+		})
+	}
 }

@@ -30,6 +30,7 @@ const (
 	listTime   = 20 * time.Second
 	listEvery  = 5 * time.Minute  // it is asked for its tools again, though it has said nothing
 	listRest   = 2 * time.Second  // between two times, however often it says that they have changed
+	listRetry  = 10 * time.Second // after a time that it did not say
 	patience   = 10 * time.Second // a call waits for a server that is being started
 	stableTime = time.Minute      // behind it a server that ends is started again at once
 	minBackoff = time.Second
@@ -55,6 +56,7 @@ type server struct {
 	login  *oauth.Client                                   // nil: nobody can log in at it
 	retry  chan struct{}                                   // has it connected to again at once
 	stay   func(context.Context, *sdk.ClientSession) error // returns why a session that is up is over
+	calls  atomic.Int32                                    // under way
 
 	mu       sync.Mutex // guards what follows
 	state    State
@@ -75,6 +77,8 @@ type session struct {
 	*sdk.ClientSession
 	ctx context.Context // ends with it
 	end context.CancelCauseFunc
+
+	calls *atomic.Int32 // of the server, under way
 }
 
 func newServer(c Server, o *Options) (*server, error) {
@@ -165,7 +169,7 @@ func (s *server) serve(ctx context.Context, older bool) (connected bool, err err
 	} else {
 		cancel()
 		connected = true
-		s.connected(&session{client, ctx, end})
+		s.connected(&session{client, ctx, end, &s.calls})
 		err = s.stay(ctx, client)
 		s.disconnected()
 	}
@@ -230,7 +234,10 @@ func (s *server) lookAgain() {
 	}
 }
 
-// watch lists the tools again when there is a reason, and returns why the session is over.
+// watch lists the tools again when there is a reason, and returns why the session is over. That a list
+// fails is no such reason while calls are under way, which it would break off: the server may do one
+// thing at a time, or want to be asked less. Calls have times of their own, after which a server that
+// is dead is found. Without calls a list may fail once.
 func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 	ended := make(chan error, 1)
 	go func() { ended <- client.Wait() }()
@@ -239,6 +246,7 @@ func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	asked := (<-chan struct{})(nil) // s.relist, except while it rests
+	failed, spared := false, false  // the last list; one without calls
 	for again := false; ; again = false {
 		select {
 		case err := <-ended:
@@ -246,7 +254,7 @@ func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-rest.C:
-			asked = s.relist
+			asked, again = s.relist, failed
 		case <-asked:
 			again = true
 		case <-tick.C:
@@ -255,16 +263,32 @@ func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 		if !again {
 			continue
 		}
-		limited, cancel := context.WithTimeoutCause(ctx, listTime, errSlowList)
-		err := s.list(limited, client)
-		err = reason(limited, err)
-		cancel()
-		if err != nil {
+		err := s.listInTime(ctx, client)
+		idle := s.calls.Load() == 0
+		if err != nil && (ctx.Err() != nil || isOver(err) || idle && spared) {
 			return err
 		}
-		asked = nil
-		rest.Reset(listRest)
+		asked, failed, spared = nil, err != nil, err != nil && (spared || idle)
+		wait := listRest
+		if failed {
+			wait = listRetry
+			s.o.Log.Warn("MCP server does not say what tools it has now, it is asked again", "server", s.c.Name, "error", s.told(err), "wait", wait)
+		}
+		rest.Reset(wait)
 	}
+}
+
+// isOver reports whether a session in which a request fails with err is of no use any more.
+func isOver(err error) bool {
+	_, need := errors.AsType[*oauth.LoginError](err)
+	return need || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)
+}
+
+// listInTime lists the tools within listTime.
+func (s *server) listInTime(ctx context.Context, client *sdk.ClientSession) error {
+	limited, cancel := context.WithTimeoutCause(ctx, listTime, errSlowList)
+	defer cancel()
+	return reason(limited, s.list(limited, client))
 }
 
 // list asks the server what tools it has.
@@ -444,6 +468,8 @@ func notCalled(err error, perhaps bool) error {
 
 // call makes one call in this session. It reports whether it may have been sent.
 func (s *session) call(ctx context.Context, tool string, arguments json.RawMessage, answer *given) (_ *sdk.CallToolResult, sent bool, _ error) {
+	s.calls.Add(1)
+	defer s.calls.Add(-1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(errEnded) })()

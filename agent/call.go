@@ -235,13 +235,17 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 	case err == nil:
 		said.Content = cmp.Or(tools.Truncate(res.Content, r.ToolOutput), resultEmpty)
 	case ended(ctx):
-		return nil, nil
+		return r.cutShort(ctx, b, c, err), nil
 	case errors.Is(err, tools.ErrUnfinished):
 		return nil, err
 	default:
 		status = StatusError
 		if errors.Is(context.Cause(limited), tools.ErrTimeout) {
-			status, err = StatusTimeout, fmt.Errorf("the tool took longer than %s and was stopped", limit)
+			late := fmt.Errorf("the tool took longer than %s and was stopped", limit)
+			if errors.Is(err, tools.ErrUnpaid) {
+				late = tools.Unpaid(late)
+			}
+			status, err = StatusTimeout, late
 		}
 		said.Content = tools.Truncate(r.toolError(c, res.Content, err), r.ToolOutput)
 	}
@@ -253,6 +257,17 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 		f.done = &res
 	}
 	return &f, nil
+}
+
+// cutShort returns what is known of a call that ended with err because ctx did: nil, unless the turn is
+// over and the tool knows that nobody charges for the call.
+func (r *toolRunner) cutShort(ctx context.Context, b batch, c call, err error) *finishedCall {
+	if !endsTurn(ctx) || !errors.Is(err, tools.ErrUnpaid) {
+		return nil
+	}
+	f := r.finishCall(b.step, c, tools.Result{Content: resultCanceled}, StatusCancelled, true)
+	f.unpaid = true
+	return &f
 }
 
 // progressEvery is how long it is at least between two reports of one call. Those between

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/agent"
 	"parley/costs"
@@ -219,6 +221,43 @@ func TestACallThatBreaksOffHoldsItsPrice(t *testing.T) {
 			if len(r.journal.held) != 0 {
 				t.Errorf("held %+v", r.journal.held)
 			}
+		})
+	}
+}
+
+// A call of which its tool knows that it was never made costs nothing, also when its time or the turn
+// ended first.
+func TestACallThatWasNotMadeInTimeCostsNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cause   error // of the end of the turn; nil: that of the call ends first
+		outcome string
+	}{
+		"its time is over":     {nil, agent.StatusTimeout},
+		"the turn is stopped":  {agent.ErrStopped, agent.StatusCancelled},
+		"the turn is too slow": {agent.ErrTurnTimeout, agent.StatusCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				r := newRig(t, pricedSet(t, tool(t, "look", tools.Read, func(ctx context.Context, _ input, _ tools.Call) (tools.Result, error) {
+					if c.cause != nil {
+						cancel(c.cause)
+					}
+					<-ctx.Done()
+					return tools.Result{}, tools.Unpaid(context.Cause(ctx))
+				})), calls(llmtest.Call{ID: "c1", Name: "look"}), text("ok"))
+				r.loop.ToolTimeout = time.Second
+				if _, err := r.loop.Run(ctx, r.turn, nil); err != nil {
+					t.Fatal(err)
+				}
+				rows := r.journal.toolRows()
+				if len(rows) != 1 || rows[0].State != costs.Settled || rows[0].Amount != 0 || rows[0].Upper != 0 || rows[0].Outcome != c.outcome || len(r.journal.results()) != 1 {
+					t.Errorf("%+v, %+v", rows, r.journal.results())
+				}
+			})
 		})
 	}
 }

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -184,6 +185,20 @@ func TestCallOverHTTPThatBreaksOff(t *testing.T) {
 	_, err = r.call(t.Context(), "test__note", "z")
 	if err == nil || tools.KindOf(err) != tools.Transient || strings.Contains(err.Error(), "unknown") {
 		t.Errorf("of a server that is gone: %v", err)
+	}
+}
+
+// A call whose time ends before it is sent was not made, also at a server that is there.
+func TestCallOverHTTPThatIsNotSentInTime(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	r := open(t, nil, s.server(mcp.ToolConfig{Name: "note", Category: tools.Write}))
+	r.awaitTool("note", mcp.New)
+	r.consent("note")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(tools.ErrTimeout)
+	if got, err := r.call(ctx, "test__note", "x"); got != "" || !errors.Is(err, tools.ErrTimeout) || !errors.Is(err, tools.ErrUnpaid) || s.String() != "" {
+		t.Errorf("%q, %v; called for %q", got, err, s.String())
 	}
 }
 

@@ -423,6 +423,9 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, a
 			return nil, notCalled(err, perhaps)
 		}
 		res, sent, err := now.call(ctx, t.config.Name, arguments, answer)
+		if ctx.Err() != nil && !sent {
+			return nil, notCalled(context.Cause(ctx), perhaps)
+		}
 		if err == nil || answered(err) || ctx.Err() != nil {
 			return res, err
 		}

@@ -229,6 +229,11 @@ func TestCallOfAServerThatIsNotThere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "the MCP server test is not there at present, so nothing was done") || tools.KindOf(err) != tools.Transient || !errors.Is(err, tools.ErrUnpaid) {
 			t.Errorf("%v", err)
 		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, tools.ErrTimeout)
+		defer cancel()
+		if got, err := r.call(ctx, "test__echo", "x"); got != "" || !errors.Is(err, tools.ErrTimeout) || !errors.Is(err, tools.ErrUnpaid) {
+			t.Errorf("with a time that ends before the server is there: %q, %v", got, err)
+		}
 		r.stop()
 	})
 }

@@ -109,10 +109,11 @@ func (t *Tool) Run(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if said, ok := answerIn(err); ok {
 		return tools.Result{Content: frame(t.name, said.Message)}, refusal(t, said)
 	}
-	if ctx.Err() != nil {
-		return tools.Result{Content: t.cutShort()}, context.Cause(ctx)
-	}
 	switch {
+	case errors.Is(err, tools.ErrUnpaid): // its server was not asked
+		return tools.Result{}, err
+	case ctx.Err() != nil:
+		return tools.Result{Content: t.cutShort()}, context.Cause(ctx)
 	case err != nil:
 		return tools.Result{}, err
 	case res.NeedsInput() || len(res.InputRequests) > 0:

@@ -90,6 +90,11 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	running.Wait()
+	for _, s := range h.servers {
+		if s.login != nil {
+			s.login.Wait() // for a token that was asked for last
+		}
+	}
 	return nil
 }
 

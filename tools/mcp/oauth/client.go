@@ -249,13 +249,40 @@ func (c *Client) missing() error {
 }
 
 // refresh replaces a token, once in all processes that have this folder: who comes later finds
-// another token there. A *[LoginError] means that the grant is worth nothing.
+// another token there. A *[LoginError] means that the grant is worth nothing. Once it has begun it goes
+// on without its caller, see [Client.Wait]: the authorization server may have replaced the token when
+// ctx ends, and would take another try with the old one for theft.
 func (c *Client) refresh(ctx context.Context, replaced string) (*grant, error) {
 	unlock, err := c.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	var g *grant
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer unlock()
+		own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), fetchTime, errSlow)
+		defer cancel()
+		g, err = c.replace(own, replaced)
+	}()
+	select {
+	case <-done:
+		return g, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Wait returns when no change of the grant is under way in this process. A token that is being replaced
+// takes fetchTime at most.
+func (c *Client) Wait() {
+	c.changing <- struct{}{}
+	<-c.changing
+}
+
+// replace replaces a token. The caller holds the lock.
+func (c *Client) replace(ctx context.Context, replaced string) (*grant, error) {
 	g, err := c.load()
 	switch {
 	case err != nil:

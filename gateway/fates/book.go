@@ -115,11 +115,19 @@ func (b *Book) Forget(channel string, ids ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, g := range b.pages {
-		before := len(g.kept)
-		g.kept = slices.DeleteFunc(g.kept, func(p Passed) bool { return p.Channel == channel && slices.Contains(ids, p.Sender) })
-		g.changed = g.changed || len(g.kept) != before
+		g.remove(func(p Passed) bool { return p.Channel == channel && slices.Contains(ids, p.Sender) })
 	}
 }
+
+// remove removes the messages that fit.
+func (g *page) remove(fits func(Passed) bool) {
+	before := len(g.kept)
+	g.kept = slices.DeleteFunc(g.kept, fits)
+	g.changed = g.changed || len(g.kept) != before
+}
+
+// isOld reports whether p is kept no longer.
+func (p Passed) isOld(now time.Time) bool { return now.Sub(p.At) >= keptFor }
 
 func (b *Book) key(channel, sort string) string {
 	return strings.Join([]string{b.Process, channel, sort}, "/")
@@ -182,12 +190,14 @@ func decode(r sessions.Record) (kept []Passed, err error) {
 	return kept, nil
 }
 
-// write writes the pages that changed. What cannot be written now is written later.
+// write writes the pages that changed, also because something in them is old. What cannot be written
+// now is written later.
 func (b *Book) write(ctx context.Context) {
 	now := b.Now()
 	b.mu.Lock()
 	bodies := map[string][]byte{}
 	for key, g := range b.pages {
+		g.remove(func(p Passed) bool { return p.isOld(now) })
 		if g.changed {
 			bodies[key] = g.encode()
 			g.changed = false
@@ -243,7 +253,7 @@ func (b *Book) find(ctx context.Context, fits func(Passed) bool) ([]Passed, erro
 	var found []Passed
 	for _, kept := range pages {
 		for _, p := range kept {
-			if fits(p) && b.Now().Sub(p.At) < keptFor {
+			if fits(p) && !p.isOld(b.Now()) {
 				found = append(found, p)
 			}
 		}

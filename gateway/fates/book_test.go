@@ -2,6 +2,7 @@ package fates_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -117,5 +118,48 @@ func TestABookIsWrittenDown(t *testing.T) {
 		want(t, found(t, again, fates.Query{Message: "3"}), "3 not_allowed")
 		time.Sleep(9 * 24 * time.Hour)
 		want(t, found(t, again, fates.Query{Message: "1"}))
+	})
+}
+
+// Names and ids leave the store when they are old, whatever was noted since.
+func TestABookKeepsNothingThatIsOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memtest.New(memtest.Every)
+		b := newBook(store, "p")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		stored := func(after time.Duration, messages ...string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			var all []string
+			err := store.Records(t.Context(), fates.Kind, "", time.Now(), func(r sessions.Record) bool {
+				var kept []fates.Passed
+				if err := json.Unmarshal(r.Body, &kept); err != nil {
+					t.Error(err)
+				}
+				for _, p := range kept {
+					all = append(all, p.Message)
+				}
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, all, messages...)
+		}
+		const day = 24 * time.Hour
+		b.Note(message("1"), outcomes.NotAllowed, "x")
+		stored(4*day, "1")
+		b.Note(message("2"), outcomes.NotAllowed, "x")
+		stored(time.Minute, "1", "2")
+		stored(4*day, "2")
+		stored(4 * day)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }

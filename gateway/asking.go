@@ -39,7 +39,7 @@ func (s serverQuestions) Ask(ctx context.Context, c tools.Call, q mcp.Question) 
 	}
 	p := inquiries.Person{Name: t.Sender, Channel: t.Channel, To: t.From, Sign: s.present().sources()[t.Channel].CommandSign}
 	err = s.inquiries.AskForCall(ctx, inquiries.Question{Key: callKey(c, q.Server, q.Tool), Person: p.Name, Text: q.Text, Choices: q.Choices}, p,
-		inquiries.Call{Server: q.Server, Tool: c.Name, Memo: q.Memo})
+		inquiries.Call{Session: c.Session, Server: q.Server, Tool: c.Name, Memo: q.Memo})
 	if errors.Is(err, inquiries.ErrInvalid) {
 		return fmt.Errorf("%w: %w", mcp.ErrNobody, err)
 	}

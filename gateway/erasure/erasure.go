@@ -243,6 +243,11 @@ func (d *Desk) collectRecords(ctx context.Context, root sessions.Session, ids []
 			e.Drop = append(e.Drop, r.RecordID())
 		}
 	}
+	inquired, err := d.Inquiries.RecordsOfSession(ctx, root.ID) // sub-agents can ask nobody
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return err //nolint:wrapcheck // it says what was read
+	}
+	e.Drop = append(e.Drop, inquired...)
 	title, err := conversations.ReadTitle(ctx, d.Store, root.ID, now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return err //nolint:wrapcheck // it says of which session

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/broker"
+	"parley/channels"
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/conversations"
@@ -19,6 +20,7 @@ import (
 	"parley/gateway/errands"
 	"parley/gateway/goals"
 	"parley/gateway/inquiries"
+	"parley/gateway/messages"
 	"parley/gateway/ongoing"
 	"parley/gateway/people"
 	"parley/gateway/policy"
@@ -236,6 +238,59 @@ func TestDelete(t *testing.T) {
 	again, err := o.Delete(ctx, id, erasure.Mark{By: "uid 8", Why: erasure.ByOperator})
 	if err != nil || !again.Again || again.Mark != d.Mark || len(o.removed) != 2 || len(o.counted) != 1 {
 		t.Errorf("a second time: %+v, %v; removed %q, counted %q", again, err, o.removed, o.counted)
+	}
+}
+
+// deaf is a log whose signals are lost.
+type deaf struct{}
+
+func (deaf) Signal(context.Context, broker.Signal) error { return nil }
+
+// What an MCP server asked during a call goes with the session of the call, and so do the answer and the
+// message that asked, which has to be sent before.
+func TestDeleteTakesWhatServersAsked(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := newOffice(t)
+	id, other := o.said(direct("1001"), "1001"), o.said(direct("1002"), "1002")
+	desk := &inquiries.Desk{
+		Store: o.s, Log: deaf{}, Logger: slog.New(slog.DiscardHandler), Now: o.Now,
+		Present: func() inquiries.Settings { return inquiries.Settings{Timeout: time.Hour, PerPerson: 3} },
+	}
+	for person, session := range map[string]sessionkeys.SessionID{"1001": id, "1002": other} {
+		o.ok(desk.AskForCall(ctx, inquiries.Question{Key: person, Text: "a secret?", Choices: []string{"a secret", "no"}},
+			inquiries.Person{Name: person, Channel: "tg", To: direct(person)}, inquiries.Call{Session: session, Server: "notes", Memo: []byte(`"a secret"`)}))
+	}
+	q, err := desk.TakeUp(ctx, "1001", "t1")
+	o.ok(err)
+	by := erasure.Mark{By: "uid 7", Why: erasure.ByOperator}
+	if _, err := o.Delete(ctx, id, by); !errors.Is(err, sessions.ErrBusy) {
+		t.Errorf("before the question is sent: %v", err)
+	}
+	asked, err := o.s.Delivery(ctx, q.DeliveryID())
+	o.ok(err)
+	sent := func(from, to sessions.SendState) {
+		o.ok(o.s.Advance(ctx, asked.ID, sessions.Progress{Bodies: [][]byte{[]byte(`"a secret"`)}, Marks: []sessions.Mark{{From: from, To: to, MessageID: "7", At: o.now}}}))
+	}
+	sent(sessions.Queued, sessions.Sending)
+	sent(sessions.Sending, sessions.Sent)
+	answer := channels.Message{Event: "e1", Kind: channels.Said, Channel: "tg", Address: direct("1001"), Sender: channels.Sender{ID: "1001"}, Text: asked.Choices[0].Says}
+	c, _ := messages.ParseCommand(answer.Text)
+	if _, m, err := desk.Take(ctx, answer, c); err != nil || m == nil {
+		t.Fatalf("answered: %+v, %v", m, err)
+	}
+
+	_, err = o.Delete(ctx, id, by)
+	o.ok(err)
+	if _, err := desk.TakeUp(ctx, "1001", "t2"); !errors.Is(err, inquiries.ErrNone) {
+		t.Errorf("the answer is left: %v", err)
+	}
+	left, err := o.s.Delivery(ctx, q.DeliveryID())
+	if err != nil || left.Text != "" || len(left.Choices) > 0 || len(left.Parts[0].Body) > 0 {
+		t.Errorf("of the question there is left %+v, %v", left, err)
+	}
+	if _, err := desk.TakeUp(ctx, "1002", "t2"); err != nil {
+		t.Errorf("that of another session: %v", err)
 	}
 }
 

@@ -39,6 +39,7 @@ type People interface {
 // Inquiries are what programs ask people.
 type Inquiries interface {
 	RecordsOf(ctx context.Context, channel string, ids []string) ([]sessions.RecordID, error)
+	RecordsOfSession(ctx context.Context, id sessionkeys.SessionID) ([]sessions.RecordID, error)
 }
 
 // Passed remembers messages that were passed over.

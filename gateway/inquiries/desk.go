@@ -64,6 +64,18 @@ func (d *Desk) RecordsOf(ctx context.Context, channel string, ids []string) (fou
 	return found, err
 }
 
+// RecordsOfSession returns the ids of the records of what calls of a session asked. What cannot be read
+// is passed over, and in the error.
+func (d *Desk) RecordsOfSession(ctx context.Context, id sessionkeys.SessionID) (found []sessions.RecordID, err error) {
+	all, err := list(ctx, d.Store, d.Now())
+	for _, q := range all {
+		if q.Call != nil && q.Call.Session == id {
+			found = append(found, recordID(q.ID))
+		}
+	}
+	return found, err
+}
+
 // Ask asks a person, unless that was asked already: then it returns how that stands. The question
 // is durable when Ask returns nil; after any error it may be asked again.
 func (d *Desk) Ask(ctx context.Context, question Question) (Inquiry, error) {
@@ -240,9 +252,11 @@ func (q Inquiry) DeliveryID() string {
 func (d *Desk) post(ctx context.Context, q Inquiry) error {
 	now, id := d.Now(), q.DeliveryID()
 	event := sessions.InboxID{Channel: q.To.Channel, Account: q.To.Account, Chat: q.To.Peer, Event: id}
-	added, err := d.Store.Notice(ctx, event, []sessions.Outgoing{{
-		ID: id, Channel: q.Channel, To: q.To, Text: q.question(), Choices: q.buttons(), At: now,
-	}}, now)
+	asks := sessions.Outgoing{ID: id, Channel: q.Channel, To: q.To, Text: q.question(), Choices: q.buttons(), At: now}
+	if q.Call != nil {
+		asks.Session = q.Call.Session
+	}
+	added, err := d.Store.Notice(ctx, event, []sessions.Outgoing{asks}, now)
 	if err != nil {
 		return fmt.Errorf("queue the question %s: %w", q.ID, err)
 	}

@@ -76,9 +76,10 @@ type Inquiry struct {
 // Call is a call of a tool that cannot be done before a person has answered what its server asks. It
 // is made again then, and takes the answer up.
 type Call struct {
-	Server string          `json:"server"` // who asks
-	Tool   string          `json:"tool"`   // as the agent has it
-	Memo   json.RawMessage `json:"memo"`   // what the tool needs to go on
+	Session sessionkeys.SessionID `json:"session,omitempty"` // of the agent, with which the question goes; empty: not known
+	Server  string                `json:"server"`            // who asks
+	Tool    string                `json:"tool"`              // as the agent has it
+	Memo    json.RawMessage       `json:"memo"`              // what the tool needs to go on
 }
 
 // IDOf returns the id of the inquiry that a program names by key.

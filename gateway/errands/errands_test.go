@@ -419,12 +419,19 @@ func TestWhatIsPastOfOnePersonLeavesRoomForOthers(t *testing.T) {
 // A call that is made again after a crash says the time also when that is over.
 func TestACallThatIsMadeAgainLateSaysWhenItWas(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	args := `{"action":"add","task":"x","in_minutes":5}`
-	first, err := h.callAgain(dm("1"), 1, args)
-	h.now = h.now.Add(time.Hour)
-	again, failed := h.callAgain(dm("1"), 1, args)
-	if err != nil || failed != nil || again != first || !strings.Contains(again, "once, on Friday 2026-03-27 07:35 (UTC)") {
-		t.Errorf("scheduled: %q, %v; an hour later %q, %v", first, err, again, failed)
+	for name, args := range map[string]string{
+		"by minutes":  `{"action":"add","task":"x","in_minutes":5}`,
+		"by the hour": `{"action":"add","task":"x","at":"2026-03-27T07:35"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			first, err := h.callAgain(dm("1"), 1, args)
+			h.now = h.now.Add(time.Hour)
+			again, failed := h.callAgain(dm("1"), 1, args)
+			if err != nil || failed != nil || again != first || !strings.Contains(again, "once, on Friday 2026-03-27 07:35 (UTC)") {
+				t.Errorf("scheduled: %q, %v; an hour later %q, %v", first, err, again, failed)
+			}
+		})
 	}
 }

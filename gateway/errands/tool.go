@@ -190,10 +190,17 @@ func (d *Desk) zoneOf(ctx context.Context, c Caller) (string, error) {
 	return last.Zone, nil
 }
 
+// add keeps an errand, unless the same call has done that before a crash.
 func (d *Desk) add(ctx context.Context, c Caller, in input, by string) (string, error) {
+	made, err := d.Book.Find(ctx, nameOf(c.Channel, c.Sender.ID, by))
+	if err == nil {
+		return d.confirm(ctx, made)
+	}
+	if !errors.Is(err, ErrNone) {
+		return "", unfinished("look for what the call has scheduled", err)
+	}
 	zone := in.TimeZone
 	if zone == "" {
-		var err error
 		if zone, err = d.zoneOf(ctx, c); err != nil {
 			return "", unfinished("look for the time zone", err)
 		}
@@ -203,7 +210,7 @@ func (d *Desk) add(ctx context.Context, c Caller, in input, by string) (string, 
 	if err := d.setTime(&e, in, now); err != nil {
 		return "", tools.Errorf(tools.Permanent, "%w", err)
 	}
-	e, err := d.Book.Add(ctx, e, by, d.Config.PerPerson)
+	e, err = d.Book.Add(ctx, e, by, d.Config.PerPerson)
 	switch {
 	case errors.Is(err, ErrTooMany):
 		return "", tools.Errorf(tools.Permanent, "who asks has %d schedules already, and more are not possible; one has to be removed first", d.Config.PerPerson)
@@ -213,7 +220,12 @@ func (d *Desk) add(ctx context.Context, c Caller, in input, by string) (string, 
 		return "", unfinished("keep a schedule", err)
 	}
 	d.Log.Info("schedule made", "job", e.Name, "channel", e.Channel, "person", e.Person, "schedule", e.Schedule, "once", e.Once, "zone", e.Zone)
-	text := fmt.Sprintf("Scheduled as %s.", d.describe(e, now))
+	return d.confirm(ctx, e)
+}
+
+// confirm says what was scheduled, and what it will cost.
+func (d *Desk) confirm(ctx context.Context, e Errand) (string, error) {
+	text := fmt.Sprintf("Scheduled as %s.", d.describe(e, d.Book.Now()))
 	if d.Estimate == nil {
 		return text, nil
 	}

@@ -71,6 +71,7 @@ type form struct {
 	Open    []field        `json:"open,omitempty"`   // what the person gives, first what they are asked for now; none: whether they agree
 	Of      int            `json:"of,omitempty"`     // how many values that were at first
 	Preset  map[string]any `json:"preset,omitempty"` // all other values
+	Said    []string       `json:"said,omitempty"`   // which of them the person has given; the others are the server's
 	Task    string         `json:"task,omitempty"`   // that waits for it; empty: the call itself does
 }
 
@@ -163,17 +164,28 @@ func (f form) question() (q Question) {
 	q.Text = f.Message
 	if len(f.Open) == 0 {
 		q.Choices = []string{agree, disagree}
-		for _, name := range slices.Sorted(maps.Keys(f.Preset)) {
-			q.Text += fmt.Sprintf("\n%s: %v", name, f.Preset[name])
-		}
+		q.Text += f.presets("")
 		return q
 	}
 	now := f.Open[0]
 	if q.Text += "\n" + strings.TrimSpace(now.Name+": "+now.About); f.Of > 1 {
 		q.Text += fmt.Sprintf("\n(%d of %d)", f.Of-len(f.Open)+1, f.Of)
 	}
+	if len(f.Open) == 1 { // the answer sends them
+		q.Text += f.presets("also sent: ")
+	}
 	q.Choices = now.Choices
 	return q
+}
+
+// presets returns a line for each value that the server has set, behind before.
+func (f form) presets(before string) (lines string) {
+	for _, name := range slices.Sorted(maps.Keys(f.Preset)) {
+		if !slices.Contains(f.Said, name) {
+			lines += fmt.Sprintf("\n%s%s: %v", before, name, f.Preset[name])
+		}
+	}
+	return lines
 }
 
 // given is what a person has said, as it goes to the server with a call.
@@ -192,6 +204,7 @@ func (f form) fill(answer string) (g *given, next form) {
 	maps.Copy(next.Preset, f.Preset)
 	if !declined && len(f.Open) > 0 {
 		next.Preset[f.Open[0].Name] = f.Open[0].value(answer)
+		next.Said = append(slices.Clip(f.Said), f.Open[0].Name)
 		if next.Open = f.Open[1:]; len(next.Open) > 0 {
 			return nil, next
 		}

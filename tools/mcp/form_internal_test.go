@@ -78,6 +78,23 @@ func TestForm(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the last question shows what else is sent", func(t *testing.T) {
+		t.Parallel()
+		f, err := readForm(sdk.InputRequestMap{"r1": &sdk.ElicitParams{Message: "Please say.", RequestedSchema: json.RawMessage(
+			`{"properties":{"a":{"type":"string"},"b":{"type":"number","default":1.5},"c":{"type":"string"},"d":{"default":"all"}},"required":["a","c"]}`)}})
+		if q := f.question(); err != nil || q.Text != "Please say.\na:\n(1 of 2)" {
+			t.Errorf("asks %q, %v", q.Text, err)
+		}
+		_, f = f.fill("x")
+		memo, err := json.Marshal(f) // as it comes back with the next answer
+		if err == nil {
+			f = form{}
+			err = json.Unmarshal(memo, &f)
+		}
+		if q := f.question(); err != nil || q.Text != "Please say.\nc:\n(2 of 2)\nalso sent: b: 1.5\nalso sent: d: all" {
+			t.Errorf("asks %q, %v", q.Text, err)
+		}
+	})
 	for name, requests := range map[string]sdk.InputRequestMap{
 		"nothing":  {},
 		"a page":   {"r": &sdk.ElicitParams{Mode: "url", Message: "x", URL: "https://example.org"}},

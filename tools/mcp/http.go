@@ -140,6 +140,7 @@ type courier struct {
 	next    http.RoundTripper
 	headers []programs.Variable
 	agent   string
+	login   bool // its requests are for an authorization server, and no calls
 }
 
 // sentKey is the key in a context under which a *atomic.Bool stands that becomes true when a
@@ -160,7 +161,11 @@ func unmarkSent(ctx context.Context) {
 
 // RoundTrip implements [http.RoundTripper].
 func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+	ctx := r.Context()
+	if c.login {
+		ctx = context.WithValue(ctx, sentKey{}, nil)
+	}
+	r = r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { markSent(r.Context()) },
 	}))
 	r.Header.Set("User-Agent", "parley/"+c.agent)

@@ -40,7 +40,7 @@ func (s *server) newLogin() (*oauth.Client, error) {
 		return nil, err //nolint:wrapcheck // it names the network
 	}
 	c := g.Client(nil)
-	c.Transport = &courier{next: c.Transport, agent: s.o.Version}
+	c.Transport = &courier{next: c.Transport, agent: s.o.Version, login: true}
 	o := oauth.Options{Server: s.c.Name, URL: s.c.URL, Config: s.c.OAuth, HTTP: c, Folder: s.o.Logins, Examining: s.o.examining, Log: s.o.Log, Now: s.o.Now}
 	if s.o.Conceal != nil {
 		o.Conceal = func(secrets ...string) { s.o.Conceal(s.c.Name, secrets...) }

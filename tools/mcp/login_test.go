@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -196,6 +197,29 @@ func TestAServerThatTakesNoToken(t *testing.T) {
 	wrong.Store(true)
 	a.Expire()
 	if _, err := r.call(t.Context(), "test__echo", "x"); err == nil || tools.KindOf(err) != tools.Transient || strings.Contains(err.Error(), "unknown") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A call that its server has refused, and for which there is no other token now, was not done, and nobody
+// charges for it: what was sent then was for the authorization server.
+func TestACallForWhichNoTokenIsHad(t *testing.T) {
+	t.Parallel()
+	a, c := gated(t)
+	var away atomic.Bool
+	a.Spoil = func(what string, doc map[string]any) {
+		if what == "token" && away.Load() {
+			doc["error"] = "temporarily_unavailable"
+		}
+	}
+	r := open(t, nil, c)
+	r.awaitState(mcp.NeedsLogin)
+	r.logIn(a)
+	r.awaitTool("echo", mcp.New)
+	r.consent("echo")
+	away.Store(true)
+	a.Expire()
+	if _, err := r.call(t.Context(), "test__echo", "x"); err == nil || !errors.Is(err, tools.ErrUnpaid) || strings.Contains(err.Error(), "unknown") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -49,11 +49,11 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// write makes a file of that many bytes, and its folders.
-func write(t *testing.T, name string, size int) {
+// write makes a file of three bytes, and its folders.
+func write(t *testing.T, name string) {
 	t.Helper()
 	noError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-	noError(t, os.WriteFile(name, make([]byte, size), 0o600))
+	noError(t, os.WriteFile(name, make([]byte, 3), 0o600))
 }
 
 // lock takes the rights to a folder from its owner until the test ends.
@@ -84,7 +84,7 @@ func TestWalk(t *testing.T) {
 		asUser(t, func(dir string) {
 			for _, rights := range []fs.FileMode{0, 0o300, 0o100, 0o200, 0o400} {
 				name := filepath.Join(dir, rights.String())
-				write(t, filepath.Join(name, "in", "file"), 3)
+				write(t, filepath.Join(name, "in", "file"))
 				lock(t, filepath.Join(name, "in"), rights)
 				lock(t, name, rights)
 				if got := names(t, name); !slices.Equal(got, []string{"in/file 3"}) {
@@ -135,7 +135,7 @@ func TestWalk(t *testing.T) {
 	t.Run("a link is not followed, and an error of look ends it", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "in", "file"), 3)
+		write(t, filepath.Join(dir, "in", "file"))
 		noError(t, os.Symlink("in", filepath.Join(dir, "link")))
 		noError(t, os.Symlink("/", filepath.Join(dir, "out")))
 		if got := names(t, dir); !slices.Equal(got, []string{"in/file 3"}) {
@@ -159,7 +159,7 @@ func TestRemove(t *testing.T) {
 	t.Parallel()
 	asUser(t, func(dir string) {
 		name := filepath.Join(dir, "workspace")
-		write(t, filepath.Join(name, "a", "b", "file"), 3)
+		write(t, filepath.Join(name, "a", "b", "file"))
 		lock(t, filepath.Join(name, "a", "b"), 0o500) // what is in it may be read, not deleted
 		lock(t, filepath.Join(name, "a"), 0)
 		lock(t, name, 0)
@@ -175,7 +175,7 @@ func TestFileOpen(t *testing.T) {
 	t.Parallel()
 	asUser(t, func(dir string) {
 		name := filepath.Join(dir, "file")
-		write(t, name, 3)
+		write(t, name)
 		noError(t, os.Chmod(name, 0))
 		noError(t, folders.Walk(dir, func(f folders.File) error {
 			open, err := f.Open()

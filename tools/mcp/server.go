@@ -247,7 +247,8 @@ func (s *server) watch(ctx context.Context, client *sdk.ClientSession) error {
 	defer rest.Stop()
 	asked := (<-chan struct{})(nil) // s.relist, except while it rests
 	failed, spared := false, false  // the last list; one without calls
-	for again := false; ; again = false {
+	for {
+		var again bool
 		select {
 		case err := <-ended:
 			return fmt.Errorf("%w: %w", errEnded, cmp.Or(err, io.EOF))

@@ -22,7 +22,7 @@ func (t *Tool) Petition(c tools.Call) (tools.Petition, error) {
 	for _, v := range t.spec.Env {
 		binding = append(binding, v.Name)
 	}
-	files, err := programs.DigestFiles(c.Workspace, c.Dir, t.o.Runner.Inside(c.Workspace), strings.Join(cmd.Args[1:], "\n"))
+	files, err := programs.DigestFiles(c.Workspace, c.Dir, t.o.Runner.Inside(c.Workspace), "", cmd.Args[1:]...)
 	if err != nil {
 		return tools.Petition{}, err
 	}

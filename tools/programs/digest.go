@@ -19,20 +19,27 @@ const (
 	maxBound   = 64 << 20 // bytes of all files
 	maxWords   = 2000     // that may be names
 	maxFolders = 16       // in which they may stand
+	maxLinks   = 40       // on the way to one, as many as the system follows
 )
 
 // DigestFiles returns the files of the workspace that words of a script name, each with the
 // digest of what is in it: a permission for the script holds for them as they are. inside is what
 // the script calls the workspace, and dir the folder in it where the script begins. A script may
-// change its folder, so a word is looked for in each that the script names. What a program
-// reads by itself, as make its Makefile, is not found.
-func DigestFiles(workspace, dir, inside, script string) ([]string, error) {
+// change its folder, so a word is looked for in each that the script names. Arguments may be names as
+// they are, or hold some. What a program reads by itself, as make its Makefile, is not found.
+func DigestFiles(workspace, dir, inside, script string, arguments ...string) ([]string, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return nil, fmt.Errorf("look at the files that a script names: %w", err)
 	}
 	defer func() { _ = root.Close() }() // nothing was written
-	words := wordsOf(script)
+	words := wordsOf(script + "\n" + strings.Join(arguments, "\n"))
+	for _, a := range arguments {
+		words = append(words, a)
+		if _, value, ok := strings.Cut(a, "="); ok {
+			words = append(words, value)
+		}
+	}
 	if len(words) > maxWords {
 		return nil, fmt.Errorf("it has more than the %d words of which a permission can hold for the files that they name: do it in smaller steps", maxWords)
 	}
@@ -60,15 +67,53 @@ type binding struct {
 	lines  []string
 }
 
-// name returns what a word names in a folder of the workspace.
+// name returns what a word names in a folder of the workspace; empty: something outside.
 func (b *binding) name(folder, word string) string {
-	if rest, ok := strings.CutPrefix(word, b.inside+"/"); ok {
-		return path.Clean(rest)
+	if !path.IsAbs(word) {
+		word = path.Join(b.inside, folder, word)
 	}
-	if path.IsAbs(word) {
-		return path.Clean(word)
+	return b.cut(word)
+}
+
+// cut returns the name in the workspace of what is called so inside; empty: it is elsewhere.
+func (b *binding) cut(name string) string {
+	rest, err := filepath.Rel(b.inside, name)
+	if err != nil || !filepath.IsLocal(rest) {
+		return ""
 	}
-	return path.Join(folder, word)
+	return filepath.ToSlash(rest)
+}
+
+// follow returns where a name leads through the links on its way, which mean what the script calls the
+// workspace: to another name, or out of the workspace by that link.
+func (b *binding) follow(name string) (real, out string) {
+	for range maxLinks {
+		at, to := b.findLink(name)
+		if at == "" {
+			return name, ""
+		}
+		rest := strings.TrimPrefix(name, at)
+		if !path.IsAbs(to) {
+			to = path.Join(b.inside, path.Dir(at), to)
+		}
+		if name = b.cut(path.Join(to, rest)); name == "" {
+			return "", to
+		}
+	}
+	return "", ""
+}
+
+// findLink returns the first link on the way to a name, and what it says; empty: there is none.
+func (b *binding) findLink(name string) (at, to string) {
+	for i := range len(name) + 1 {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		if to, err := b.root.Readlink(filepath.FromSlash(name[:i])); err == nil {
+			return name[:i], to
+		}
+	}
+	return "", ""
 }
 
 // folders returns the folder where the script begins, and those that words name in it or in one
@@ -77,8 +122,8 @@ func (b *binding) folders(first string, words []string) ([]string, error) {
 	all := []string{first}
 	for i := 0; i < len(all); i++ {
 		for _, word := range words {
-			name := b.name(all[i], word)
-			if slices.Contains(all, name) {
+			name, _ := b.follow(b.name(all[i], word))
+			if name == "" || slices.Contains(all, name) {
 				continue
 			}
 			if info, err := b.root.Stat(filepath.FromSlash(name)); err != nil || !info.IsDir() {
@@ -94,10 +139,15 @@ func (b *binding) folders(first string, words []string) ([]string, error) {
 
 // add adds a file, if one of that name is there.
 func (b *binding) add(name string) error {
-	if slices.Contains(b.names, name) {
+	if name == "" || slices.Contains(b.names, name) {
 		return nil
 	}
-	info, err := b.root.Stat(filepath.FromSlash(name))
+	real, out := b.follow(name)
+	if out != "" {
+		b.names, b.lines = append(b.names, name), append(b.lines, name+" -> "+out)
+		return nil
+	}
+	info, err := b.root.Stat(filepath.FromSlash(real))
 	if err != nil || !info.Mode().IsRegular() {
 		return nil //nolint:nilerr // it names no file
 	}
@@ -105,7 +155,7 @@ func (b *binding) add(name string) error {
 		return fmt.Errorf("the files that it names have more than the %d MiB for which a permission can hold", maxBound>>20)
 	}
 	b.names = append(b.names, name)
-	b.lines = append(b.lines, name+" "+b.digest(name, info.Size()))
+	b.lines = append(b.lines, name+" "+b.digest(real, info.Size()))
 	return nil
 }
 

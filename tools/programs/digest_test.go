@@ -31,6 +31,9 @@ func TestDigestFiles(t *testing.T) {
 		"with a blank, escaped":    {`sh my\ build.sh`, "my build.sh", ""},
 		"half in quotes":           {"sh my' bui'ld.sh", "my build.sh", ""},
 		"piped":                    {"sort<build.sh|tee x", "build.sh", ""},
+		"with slashes too many":    {"sh /workspace//d/./build.sh", "d/build.sh", "e"},
+		"around a corner":          {"sh /workspace/../workspace/build.sh", "build.sh", "e"},
+		"out and in again":         {"sh ../workspace/build.sh", "build.sh", ""},
 	} {
 		ws := t.TempDir()
 		digest := func(text string) []string {
@@ -58,6 +61,77 @@ func TestDigestFiles(t *testing.T) {
 		}
 		if slices.Equal(digest(big+"a"), digest(big+"b")) {
 			t.Errorf("%s: another large file is the same", name)
+		}
+	}
+}
+
+// A link may name the workspace as the script does, which is another name outside of the sandbox.
+func TestDigestFilesBehindLinks(t *testing.T) {
+	t.Parallel()
+	ws := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(ws, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(to, name string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(ws, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digest := func(script string) []string {
+		t.Helper()
+		all, err := programs.DigestFiles(ws, "", "/workspace", script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if err := os.Mkdir(filepath.Join(ws, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link("/workspace/d/build.sh", "absolute")
+	link("absolute", "twice")
+	link("/workspace/d", "folder")
+	link("round", "round")
+	for _, script := range []string{"sh absolute", "sh twice", "sh folder/build.sh", "cd folder && sh build.sh"} {
+		write("d/build.sh", "a")
+		first := digest(script)
+		write("d/build.sh", "b")
+		if second := digest(script); slices.Equal(first, second) {
+			t.Errorf("%s: another file is the same: %q", script, first)
+		}
+	}
+	link("/usr/bin/true", "out")
+	first := digest("./out; sh round")
+	if err := os.Remove(filepath.Join(ws, "out")); err != nil {
+		t.Fatal(err)
+	}
+	link("/usr/bin/false", "out")
+	if second := digest("./out; sh round"); slices.Equal(first, second) {
+		t.Errorf("a link that leads elsewhere is the same: %q", first)
+	}
+}
+
+// An argument is a name as it is, whatever stands in it.
+func TestDigestFilesOfArguments(t *testing.T) {
+	t.Parallel()
+	ws := t.TempDir()
+	for _, c := range []struct{ name, argument string }{{"a b;c.yaml", "a b;c.yaml"}, {"it's.yaml", "--file=it's.yaml"}, {"x.yaml", "@x.yaml"}} {
+		var all [2][]string
+		for i, text := range []string{"a", "b"} {
+			if err := os.WriteFile(filepath.Join(ws, c.name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if all[i], err = programs.DigestFiles(ws, "", "/workspace", "", c.argument); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if slices.Equal(all[0], all[1]) {
+			t.Errorf("%s: another file is the same", c.argument)
 		}
 	}
 }

@@ -20,9 +20,14 @@ import (
 const maxTitle = 300
 
 // convert makes Markdown of an HTML page; left says that it leaves something out because
-// there was too much. What is nested too deep becomes plain text.
+// there was too much. What is nested too deep, or has too much formatting that does not
+// end, becomes plain text.
 func convert(text string, at *url.URL) (title, markdown string, left bool, err error) {
-	doc, err := html.ParseWithOptions(strings.NewReader(text), html.ParseOptionEnableScripting(false))
+	bounded, ok := bound(text)
+	if !ok {
+		return "", plain(text), false, nil
+	}
+	doc, err := html.ParseWithOptions(strings.NewReader(bounded), html.ParseOptionEnableScripting(false))
 	if err != nil {
 		return "", plain(text), false, nil //nolint:nilerr // the parser refuses what is deeper than it goes, and nothing else
 	}

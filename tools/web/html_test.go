@@ -2,8 +2,10 @@ package web
 
 import (
 	"flag"
+	"fmt"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -53,11 +55,14 @@ func TestConvert(t *testing.T) {
 }
 
 // The converter has no limits of its own, and a page can be written so that each of its bytes
-// becomes hundreds.
-func TestConvertBounds(t *testing.T) {
-	t.Parallel()
+// becomes hundreds, and takes thousands of memory.
+func TestConvertBounds(t *testing.T) { // alone: it measures what the process allocates
 	const size = maxBody / 64
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	emphasis := "" // 500 that differ, because the parser keeps but three that are equal
+	for i := range 500 {
+		emphasis += fmt.Sprintf("<b a%03d>", i)
+	}
 	for name, text := range map[string]string{
 		"10,000 elements in each other": strings.Repeat("<div>", 10_000) + "deep words" + strings.Repeat("</div>", 10_000),
 		"500 elements around much":      strings.Repeat("<div>", 500) + fill("deep words "),
@@ -71,11 +76,38 @@ func TestConvertBounds(t *testing.T) {
 		"links":                         "deep words" + fill("<a href=/x>y</a>"),
 		"emphasis that never ends":      "deep words" + fill("<b><i>"),
 		"brackets":                      "deep words" + fill("[![`*_"),
+		"emphasis in paragraphs":        "deep words<p>" + emphasis + fill("<p>x"),
+		"an end that is passed over":    "deep words<p>" + emphasis + "<table>" + strings.Repeat("</b>", 500) + "</table>" + fill("<p>x"),
+		"emphasis that only looks ended": "deep words" + strings.Repeat("<b>", 253) + strings.Repeat("</b>", 3) + "<div>" + strings.Repeat("</b>", 250) +
+			"<p>" + emphasis[:len(emphasis)/2] + "</div>" + strings.Repeat("</b>", 250) + fill("<p>x"),
+		"emphasis in a drawing":     "deep words<svg><title><p>" + emphasis + fill("<p>x") + "</title></svg>",
+		"emphasis around a drawing": "deep words<p>" + strings.ReplaceAll(emphasis, "<b", "<<svg></svg>b") + fill("<p>x"),
+		"a link":                    "deep words<p><a href=/x>" + fill("<p>x"),
 	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		_, out, _, err := convert(text, at(t, "https://example.org/"))
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("%s: %d MB of memory", name, took>>20)
+		}
 		if err != nil || !strings.Contains(out, "deep words") || len(out) > 20*size {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(out), len(text), err)
 		}
+	}
+}
+
+// What is in good order stays Markdown, however much there is of it.
+func TestConvertKeepsWhatIsInOrder(t *testing.T) {
+	t.Parallel()
+	var page strings.Builder
+	for i := range 3_000 {
+		fmt.Fprintf(&page, `<p><i class="icon-%d"></i><b id=b%d>x<br></b> <svg><title>drawn</title><path d="M0"/></svg><a name=%d>`, i, i, i)
+	}
+	page.WriteString("<script>if (a<b && c) { x = '<b>' }</script><noscript><b>no script</b></noscript><svg><p><a href=/end>end</a>")
+	_, out, _, err := convert(page.String(), at(t, "https://example.org/"))
+	if err != nil || !strings.Contains(out, "[end](https://example.org/end)") || !strings.Contains(out, "**no script**") || strings.Contains(out, "drawn") {
+		t.Errorf("%d bytes, %v: …%s", len(out), err, out[max(0, len(out)-200):])
 	}
 }
 

@@ -211,7 +211,14 @@ func (r *compactor) askSummary(ctx context.Context, history []transcript.Message
 		req = r.withoutCalls(req, history)
 	}
 	req.MaxTokens = min(req.MaxTokens, int(pressure.AnswerTokens(r.ladder))+req.Budget)
-	return r.ask(ctx, req, len(history), tail...)
+	got, err := r.ask(ctx, req, len(history), tail...)
+	if err != nil || !isPictureRefused(req, got.err) || ended(ctx) {
+		return got, err
+	}
+	if err := r.hidePictures(ctx, got.attempt); err != nil {
+		return modelResult{}, err
+	}
+	return r.askSummary(ctx, history, o, wishes, choice)
 }
 
 // summaryTail returns the words that ask for the summary.

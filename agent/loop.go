@@ -164,6 +164,7 @@ type take struct {
 	minOutput   int         // output tokens that a call is worth making for
 	cost        costs.Amount
 	pictures    map[string][]byte // by their sums; nil: cannot be shown
+	hidden      bool              // no picture is shown, because a request with pictures was refused
 	priced      bool
 	notes       notes // what became of the turn's voice notes
 

@@ -109,7 +109,7 @@ func (r *requester) ask(ctx context.Context, req llm.Request, upto int, tail ...
 			return modelResult{}, err
 		}
 		pause, again := time.Duration(0), false
-		if a.err != nil {
+		if a.err != nil && !isPictureRefused(req, a.err) {
 			pause, again = r.retryCall(permit, a.err, r.Now().Sub(began))
 		}
 		if a.err != nil && errors.Is(a.err.Err, errPreparation) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/llm"
 	"parley/transcript"
 )
 
@@ -62,7 +64,7 @@ func readSaved(workspace string, b transcript.Binary, what string, limit int64) 
 // sees. What was read is kept for the turn, so that each request of it begins as the
 // one before. ms itself is not changed.
 func (r *requester) attachPictures(ms []transcript.Message) []transcript.Message {
-	if !r.turn.Vision {
+	if !r.turn.Vision || r.hidden {
 		return ms
 	}
 	n, bytes, cloned := 0, 0, false
@@ -110,4 +112,33 @@ func (r *requester) readPicture(b transcript.Binary) []byte {
 	}
 	r.pictures[b.Sum] = data
 	return data
+}
+
+// isPictureRefused reports whether the provider refused a request that shows a picture. It
+// says in words alone which part it does not take, so any picture may be the reason.
+func isPictureRefused(req llm.Request, err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Kind != llm.InvalidRequest || e.IsProviders() || e.Visible {
+		return false
+	}
+	return slices.ContainsFunc(req.Messages, func(m transcript.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p transcript.Part) bool {
+			b, ok := p.(transcript.Binary)
+			return ok && len(b.Data) > 0
+		})
+	})
+}
+
+// hidePictures books the attempt a, which was refused for a picture, and goes on without
+// pictures until the take ends: each request of it would be refused again. The model reads
+// that it cannot see them.
+func (r *requester) hidePictures(ctx context.Context, a *attempt) error {
+	if err := r.settle(ctx, a); err != nil {
+		return err
+	}
+	r.report(a)
+	r.log.Warn("request with pictures refused, the turn goes on without them", "error", a.err)
+	r.hidden, r.uncounted, r.system = true, r.tries, 0
+	r.turn.System = append(slices.Clip(r.turn.System), llm.SystemBlock{Text: instructionHidden})
+	return nil
 }

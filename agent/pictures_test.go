@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"parley/agent"
+	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/transcript"
 )
 
@@ -94,4 +98,93 @@ func TestPicturesAreShownToAModelThatSees(t *testing.T) {
 			}
 		})
 	}
+}
+
+// shows reports whether a request holds the content of a picture.
+func shows(q llm.Request) bool {
+	return slices.ContainsFunc(q.Messages, func(m transcript.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p transcript.Part) bool {
+			b, ok := p.(transcript.Binary)
+			return ok && len(b.Data) > 0
+		})
+	})
+}
+
+// A provider refuses every request that shows it a picture which it does not take: one of too
+// many points, one that is cut off.
+func TestARefusedPicture(t *testing.T) {
+	t.Parallel()
+	refuse := llmtest.Turn{llmtest.Fail{Kind: llm.InvalidRequest, Status: 400, Message: "Could not process image"}}
+	// withPicture is a fixture whose history begins with a picture, which its model refuses.
+	withPicture := func(t *testing.T, history []transcript.Message) *fixture {
+		t.Helper()
+		r := newLong(t, nil, llmtest.Text("<summary>Ann sent a cat.</summary>"))
+		answer := r.model.Reply
+		r.model.Reply = func(n int, q llm.Request) llmtest.Turn {
+			if shows(q) {
+				return refuse
+			}
+			return answer(n, q)
+		}
+		r.turn.Workspace, r.turn.Vision = t.TempDir(), true
+		r.turn.System = []llm.SystemBlock{{Text: "be kind"}}
+		r.journal.messages = history
+		first := &r.journal.messages[0]
+		first.Parts = append(first.Parts, picture(t, r.turn.Workspace, "cat.png", []byte("cat")))
+		return r
+	}
+	for name, turns := range map[string]int{
+		"leaves the turn that brings it its answer":  0,
+		"leaves a later turn of words alone as well": 1,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := withPicture(t, talk(turns, 1))
+			if o := r.run(t, t.Context()); o.Text != "fine" || o.Finish != transcript.EndTurn || o.Steps != 1 {
+				t.Errorf("the turn ended with %+v", o)
+			}
+			qs := r.model.Requests()
+			if len(qs) != 2 || !shows(qs[0]) || shows(qs[1]) {
+				t.Fatalf("%d requests", len(qs))
+			}
+			if s := qs[1].System; len(s) != 2 || s[0].Text != "be kind" || !strings.Contains(s[1].Text, "you cannot see it") || len(r.turn.System) != 1 {
+				t.Errorf("the second one has the system message %+v", s)
+			}
+			if es := r.journal.ledger(); len(es) != 2 || es[0].Outcome != "invalid_request" || es[0].Amount != 0 || es[1].Outcome != "ok" {
+				t.Errorf("the ledger: %+v", es)
+			}
+		})
+	}
+	t.Run("leaves a conversation its summary", func(t *testing.T) {
+		t.Parallel()
+		r := withPicture(t, talk(10, 1000))
+		r.turn.Compact = &agent.Compaction{}
+		if o := r.run(t, t.Context()); !strings.HasPrefix(o.Text, "I have summarised") {
+			t.Errorf("the turn ended with %+v", o)
+		}
+		if qs := r.model.Requests(); len(qs) != 2 || !asksForSummary(qs[1]) || shows(qs[1]) {
+			t.Errorf("%d requests", len(qs))
+		}
+	})
+	t.Run("is no reason to ask again after another failure", func(t *testing.T) {
+		t.Parallel()
+		for name, answer := range map[string]llmtest.Turn{
+			"of the key":        {llmtest.Fail{Kind: llm.Auth, Status: 401}},
+			"of the model":      {llmtest.Fail{Kind: llm.InvalidRequest, Status: 404}},
+			"behind some words": {llmtest.Text("a cat"), llmtest.Fail{Kind: llm.InvalidRequest, Status: 400}},
+		} {
+			r := withPicture(t, talk(0, 1))
+			r.model.Reply = func(int, llm.Request) llmtest.Turn { return answer }
+			if o := r.run(t, t.Context()); o.Finish != transcript.Failed || len(r.model.Requests()) != 1 {
+				t.Errorf("%s: %+v after %d requests", name, o, len(r.model.Requests()))
+			}
+		}
+	})
+	t.Run("is not what a request without one was refused for", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil, refuse)
+		if o := r.run(t, t.Context()); o.Finish != transcript.Failed || len(r.model.Requests()) != 1 {
+			t.Errorf("%+v after %d requests", o, len(r.model.Requests()))
+		}
+	})
 }

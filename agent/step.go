@@ -15,7 +15,8 @@ import (
 // step makes one model call. It gives the calls that the answer asks for, or
 // how the turn ended.
 func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *Outcome, error) {
-	got, err := r.ask(ctx, r.buildRequest(history), len(history))
+	req := r.buildRequest(history)
+	got, err := r.ask(ctx, req, len(history))
 	switch {
 	case err != nil:
 		return batch{}, nil, err
@@ -30,6 +31,8 @@ func (r *run) step(ctx context.Context, history []transcript.Message) (batch, *O
 		}
 		end, err = r.endUnanswered(ctx, history, got)
 		return batch{}, end, err
+	case isPictureRefused(req, got.err) && !ended(ctx):
+		return batch{}, nil, r.hidePictures(ctx, got.attempt)
 	case got.err != nil:
 		end, err := r.endUnanswered(ctx, history, got)
 		return batch{}, end, err

@@ -64,6 +64,10 @@ const instructionWrapUp = "You have used all the steps you have for this request
 const instructionBudget = "The budget of this request is used up. " +
 	"Do not call any more tools. Answer now, briefly, with what you know, and say what is left undone."
 
+// instructionHidden tells a model that it sees no pictures after its provider refused some.
+const instructionHidden = "The pictures of this conversation cannot be shown to you: one of them was not accepted. " +
+	"If the answer depends on a picture, say that you cannot see it."
+
 // failureText returns what a person reads when the model could not be reached or
 // did not answer.
 func failureText(k llm.Kind) string {

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -355,21 +357,27 @@ func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 // (requirements D11, S07)
 func TestAPictureIsShownToTheModel(t *testing.T) {
 	t.Parallel()
-	picture := "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels ", 100)
+	var drawn bytes.Buffer
+	if err := png.Encode(&drawn, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
+		t.Fatal(err)
+	}
+	picture := drawn.String()
 	sent := []byte(base64.StdEncoding.EncodeToString([]byte(picture)))
 	for name, c := range map[string]struct {
 		network  gatewaytest.Network
 		openAI   bool
 		kind     string
 		blind    bool
-		pictures int // of all requests
+		refused  bool // once, by the provider
+		pictures int  // of all requests
 	}{
-		"telegram":              {network: gatewaytest.Telegram, pictures: 3},
-		"signal":                {network: gatewaytest.Signal, pictures: 3},
-		"slack":                 {network: gatewaytest.Slack, pictures: 3},
-		"chat completions":      {network: gatewaytest.Slack, openAI: true, pictures: 3},
-		"responses":             {network: gatewaytest.Slack, kind: settings.KindOpenAIResponses, pictures: 3},
-		"a model that is blind": {network: gatewaytest.Slack, blind: true},
+		"telegram":                            {network: gatewaytest.Telegram, pictures: 3},
+		"signal":                              {network: gatewaytest.Signal, pictures: 3},
+		"slack":                               {network: gatewaytest.Slack, pictures: 3},
+		"chat completions":                    {network: gatewaytest.Slack, openAI: true, pictures: 3},
+		"responses":                           {network: gatewaytest.Slack, kind: settings.KindOpenAIResponses, pictures: 3},
+		"a model that is blind":               {network: gatewaytest.Slack, blind: true},
+		"a provider that refuses it at first": {network: gatewaytest.Slack, refused: true, pictures: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -389,6 +397,11 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 				},
 			})
 			gw := env.Start()
+			calls := 2
+			if c.refused {
+				calls++
+				noError(t, env.Model.Plan(model.Fault{Kind: model.FaultStatus, Status: 400, Next: 1}))
+			}
 			place := env.Direct(c.network, 7001)
 			place.Thread = sendFiles(t, env, c.network, "what is this?", attached{"cat.png", "image/png", picture})
 			d := gw.NextDelivered()
@@ -416,7 +429,7 @@ func TestAPictureIsShownToTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !report.Same() || report.Calls != 2 {
+			if !report.Same() || report.Calls != calls {
 				var b strings.Builder
 				_ = report.Print(&b)
 				t.Error(b.String())

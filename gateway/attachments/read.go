@@ -21,6 +21,7 @@ type TextReader interface {
 // there is room in the message.
 func (b *Importer) addTexts(ctx context.Context, r Request, said [][]Result) error {
 	b.markSounds(r, said)
+	b.markPictures(r, said)
 	if b.Texts == nil || b.Config.TextBytes < 0 {
 		return nil
 	}

@@ -38,6 +38,8 @@ type Result struct {
 	Sum  string
 	Size int64
 
+	Unseen bool // it is a picture that no model takes, as Line says
+
 	// Unusable says to who sent it why nothing of it can be used; empty: something can, or
 	// it is no file.
 	Unusable string

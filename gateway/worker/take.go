@@ -127,7 +127,7 @@ func (a *owner) seesPictures() bool {
 
 // isPicture reports whether f is of a sort that every model takes which sees.
 func isPicture(f attachments.Result) bool {
-	return f.Path != "" && f.Sum != "" && slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, f.MIME)
+	return f.Path != "" && f.Sum != "" && !f.Unseen && slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, f.MIME)
 }
 
 // buildQuestion returns what b asks; ok is false when nothing: it is to be passed over.

@@ -3,7 +3,6 @@ package subagents
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"parley/agent"
@@ -42,6 +41,9 @@ func (m *turnNode) runJob(ctx context.Context, child sessions.Session, j job) (t
 	rights, err := parseRights(child)
 	if err != nil {
 		return tools.Result{}, err
+	}
+	if _, ok := m.tree.Agents(child.Key.Agent()); !ok && !begun {
+		return tools.Result{}, tools.Errorf(tools.Permanent, "the agent %q of this sub-agent is not configured any more", child.Key.Agent())
 	}
 
 	m.wait.begin()
@@ -98,9 +100,12 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	}
 	// Its row has what it was given, also what the operator has denied since.
 	kid.tools = kid.tools.Filter(func(name string) bool { return m.tree.Config.permits(name, child.Depth, rights.MaxDepth) })
+	log := &journal{spent: root.Spent, Journal: sessions.Journal{
+		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
+	}}
 	who, ok := m.tree.Agents(child.Key.Agent())
 	if !ok {
-		return t, unfinishedError("run the sub-agent", fmt.Errorf("the agent %q is not configured", child.Key.Agent()))
+		return r.endWithoutAgent(ctx, log)
 	}
 	if len(who.Prompt.Skills) == 0 {
 		kid.tools = kid.tools.Without(skills.ToolName) // its parent's agent may have some
@@ -110,9 +115,6 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	defer r.o.Observer.SubagentRunning(child.Depth, -1)
 	r.notifyWatcher(ctx, t)
 
-	log := &journal{spent: root.Spent, Journal: sessions.Journal{
-		Store: r.o.Store, Fence: root.Fence, Turn: t.ID, Session: child.ID, Scopes: kid.scopes, Now: r.o.Now,
-	}}
 	loop := m.tree.Loop
 	if root.Gate != nil {
 		loop.Gate = root.Gate
@@ -156,6 +158,24 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 		return t, unfinishedError("read the sub-agent's turn", err)
 	}
 	events.emit(agent.Event{Type: agent.SubagentEnded, CallID: j.call, Status: statusText(t.Outcome)})
+	r.notifyWatcher(c, t)
+	return t, nil
+}
+
+// endWithoutAgent ends a turn that is open while its agent is not configured any more: it
+// could never go on, nor could its parent.
+func (r *Runner) endWithoutAgent(ctx context.Context, log *journal) (sessions.Turn, error) {
+	c, done := commitContext(ctx)
+	defer done()
+	out := agent.Outcome{Finish: transcript.Failed, Text: "The agent of this sub-agent is not configured any more."}
+	if err := log.Finish(c, nil, out); err != nil {
+		return sessions.Turn{}, unfinishedError("end the sub-agent's turn", err)
+	}
+	r.o.Logger.Warn("sub-agent ended, because its agent is not configured any more", "session", log.Session, "turn", log.Turn)
+	t, err := r.o.Store.Turn(c, log.Turn)
+	if err != nil {
+		return t, unfinishedError("read the sub-agent's turn", err)
+	}
 	r.notifyWatcher(c, t)
 	return t, nil
 }

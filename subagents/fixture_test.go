@@ -249,7 +249,8 @@ func (r *fixture) family(store subagents.Store) *subagents.TurnTree {
 	runner, err := subagents.New(subagents.Options{
 		Store: store, Busy: r.busy, Observer: r, Now: time.Now,
 		Settings: subagents.Settings{Config: r.cfg, Loop: loop, Agents: func(name string) (subagents.Agent, bool) {
-			return subagents.Agent{Model: r.model, MaxTokens: 100, Prompt: r.words[name]}, name == "main" || name == "helper"
+			words, ok := r.words[name]
+			return subagents.Agent{Model: r.model, MaxTokens: 100, Prompt: words}, ok
 		}},
 	})
 	if err != nil {

@@ -406,6 +406,72 @@ func TestAHandoverLeavesTheChildOpenToo(t *testing.T) {
 	r.sound()
 }
 
+// An agent may be taken from the configuration while its sub-agents are remembered.
+func TestAnAgentThatIsNotConfiguredAnyMore(t *testing.T) {
+	t.Parallel()
+	// spawning is a fixture whose turn "root" makes a sub-agent of the agent "helper".
+	spawning := func(t *testing.T, child func() llmtest.Turn) (r *fixture, call *llmtest.Call) {
+		t.Helper()
+		r, call = newRig(t, nil), &llmtest.Call{}
+		r.cfg.Agents = []string{"helper"}
+		r.set = r.tools("read_file")
+		sending(r, call)
+		reply := r.model.Reply
+		r.model.Reply = func(n int, q llm.Request) llmtest.Turn {
+			switch task, answered := lastUser(q); {
+			case task == "root" && !answered:
+				return llmtest.Turn{llmtest.Call{ID: "c1", Name: "sessions_spawn", Input: `{"task":"first task","agent":"helper"}`}}
+			case task == "first task":
+				return child()
+			}
+			return reply(n, q)
+		}
+		return r, call
+	}
+	t.Run("is no agent for a further task of its sub-agent", func(t *testing.T) {
+		t.Parallel()
+		r, call := spawning(t, func() llmtest.Turn { return text("did it") })
+		r.ask("root")
+		child := r.tree()[1]
+		*call = sendCall("s1", child.ID, "and now?")
+		delete(r.words, "helper")
+		if o := r.ask("send"); o.Text != "end" {
+			t.Errorf("%+v", o)
+		}
+		if got := r.results(r.turn.Session)[1]; !got.IsError || !strings.Contains(got.Content, `the agent "helper" of this sub-agent is not configured any more`) {
+			t.Errorf("%+v", got)
+		}
+		if ms := r.messages(child.ID); len(ms) != 2 {
+			t.Errorf("the sub-agent has %d messages", len(ms))
+		}
+	})
+	t.Run("is the end of an open turn of its sub-agent", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r, _ := spawning(t, func() llmtest.Turn {
+			cancel(agent.ErrHandover)
+			return llmtest.Turn{llmtest.Wait(nil)}
+		})
+		r.say("root")
+		if _, err := r.run(ctx, r.store); !errors.Is(err, agent.ErrHandover) {
+			t.Fatal(err)
+		}
+		r.takeOver()
+		delete(r.words, "helper")
+		if o, err := r.run(t.Context(), r.store); err != nil || o.Text != "end" {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		r.sound()
+		if f, words := told(t, r.results(r.turn.Session)[0].Content); f.Status != "error" || words != "The agent of this sub-agent is not configured any more." {
+			t.Errorf("%+v %q", f, words)
+		}
+		turn, err := r.store.Turn(t.Context(), strings.TrimSuffix(r.messages(r.tree()[1].ID)[0].ID, "-user"))
+		if err != nil || turn.State != sessions.Done || turn.Outcome != transcript.Failed {
+			t.Errorf("%+v, %v", turn, err)
+		}
+	})
+}
+
 // The least of what the call asks, the operator allows, and the parent has left.
 func TestAChildHasNoMoreTimeThanItsParent(t *testing.T) {
 	t.Parallel()

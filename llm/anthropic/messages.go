@@ -263,7 +263,7 @@ func (m *Model) encodeAssistant(h transcript.Message, withThinking bool) []json.
 		var out []json.RawMessage
 		for _, b := range native {
 			if !isEmptyText(b) && (withThinking || !isThinking(b)) {
-				out = append(out, b)
+				out = append(out, withSafeID(b))
 			}
 		}
 		return out
@@ -287,6 +287,22 @@ func (m *Model) encodeAssistant(h transcript.Message, withThinking bool) []json.
 		}
 	}
 	return out
+}
+
+// withSafeID returns a block as it goes back. A call that was stored with an id which the API
+// does not take gets the one that its result has.
+func withSafeID(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte(`"tool_use"`)) {
+		return raw
+	}
+	var b struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	}
+	if json.Unmarshal(raw, &b) != nil || b.Type != "tool_use" || safeID(b.ID) == b.ID {
+		return raw
+	}
+	return overlay(raw, map[string]any{"id": safeID(b.ID)})
 }
 
 // isEmptyText reports whether a block is a text without words, which the API

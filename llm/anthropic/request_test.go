@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -391,6 +392,36 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err := anthropic.New(o)
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "sk-canary") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A call may have been stored with an id that the API does not take.
+func TestAStoredCallGoesBackWithTheIDOfItsResult(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"functions.look:0", strings.Repeat("x", 60)} {
+		s := serve(t, text("ok"))
+		m := newModel(t, s, model)
+		answer := said(transcript.Assistant, transcript.ToolCall{ID: id, Name: "look", Input: "{}", Finished: true})
+		answer.Native = &transcript.Native{Provider: m.Provider(), Model: m.Name(), Blocks: []json.RawMessage{
+			json.RawMessage(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"look","input":{},"caller":{"type":"direct"}}`, id)),
+		}}
+		if _, _, err := llmtest.Ask(t, m, llm.Request{Messages: []transcript.Message{
+			said(transcript.User, words("go")), answer, said(transcript.Tool, transcript.ToolResult{ToolCallID: id, Content: "seen"}),
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		var call, result struct {
+			ID     string          `json:"id"`
+			Of     string          `json:"tool_use_id"`
+			Caller json.RawMessage `json:"caller"`
+		}
+		ms := s.body(0).Messages
+		if err := errors.Join(json.Unmarshal(ms[1].Content[0], &call), json.Unmarshal(ms[2].Content[0], &result)); err != nil {
+			t.Fatal(err)
+		}
+		if call.ID == "" || call.ID != result.Of || len(call.Caller) == 0 {
+			t.Errorf("%q: the call is %s, its result %s", id, ms[1].Content[0], ms[2].Content[0])
 		}
 	}
 }

@@ -274,8 +274,8 @@ func newBlock(raw json.RawMessage) (*openBlock, error) {
 		return nil, wire.Malformedf("content block without a type")
 	}
 	b.kind = b.start.Type
-	if b.kind == "tool_use" && b.start.ID == "" {
-		b.start.ID = wire.NewID()
+	if b.kind == "tool_use" { // servers behind a base URL give ids that they do not take back
+		b.start.ID = safeID(cmp.Or(b.start.ID, wire.NewID()))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {

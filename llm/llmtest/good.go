@@ -95,6 +95,25 @@ func testGoodAnswers(t *testing.T, a Adapter) {
 			t.Errorf("next request: %s", body)
 		}
 	})
+	for name, id := range map[string]string{"with dots and colons": "functions.look:0", "of 60 characters": strings.Repeat("x", 60)} {
+		t.Run("a call id "+name+" goes back as the same one that its result has", func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, serveEvents(a.Wire.Tool(id, "look", `{}`)...))
+			m := a.Open(t, p.endpoint())
+			o := ask(t.Context(), t, m, toolRequest())
+			if o.err != nil {
+				t.Fatal(o.err)
+			}
+			ask(t.Context(), t, m, requestWithResults(o.response.Message))
+			var body any
+			if err := json.Unmarshal(p.requests()[1], &body); err != nil {
+				t.Fatal(err)
+			}
+			if ids := callIDs(body); len(ids) != 2 || ids[0] != ids[1] || len(ids[0]) > 40 || strings.ContainsAny(ids[0], ".:") {
+				t.Errorf("the ids of the call and of its result: %q", ids)
+			}
+		})
+	}
 	t.Run("usage that was not reported is estimated and says so", func(t *testing.T) {
 		t.Parallel() // TX04
 		p := serve(t, serveEvents(a.Wire.Silent("12345678")...))
@@ -137,6 +156,28 @@ func testGoodAnswers(t *testing.T, a Adapter) {
 		}
 		wg.Wait()
 	})
+}
+
+// callIDs returns the ids of calls in a request, and those by which results name them, in any
+// protocol.
+func callIDs(v any) (ids []string) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			ids = append(ids, callIDs(e)...)
+		}
+	case map[string]any:
+		for key, e := range v {
+			id, ok := e.(string)
+			switch {
+			case !ok:
+				ids = append(ids, callIDs(e)...)
+			case key == "tool_use_id", key == "tool_call_id", key == "call_id", key == "id" && (v["type"] == "tool_use" || v["type"] == "function"):
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 func toolRequest() llm.Request {

@@ -135,6 +135,7 @@ func (m *turnNode) runChild(ctx context.Context, child sessions.Session, rights 
 	events.emit(agent.Event{Type: agent.SubagentSpawned, CallID: j.call, Text: j.label(child)})
 	faultpoint.Hit("subagents.open.after")
 	out, err := loop.Run(ctx, turn, events.observe)
+	m.tree.counts.charge(out.Cost) // of its calls of models and of tools, however it ended
 	if _, ok := errors.AsType[*agent.PanicError](err); ok {
 		// What made it panic is not the parent's fault, nor its other children's.
 		out = agent.Outcome{Finish: transcript.Failed, Text: "The sub-agent crashed.", Err: err}

@@ -24,9 +24,6 @@ func (m *turnNode) newEvents(t agent.Turn) *childEvents {
 // observe takes the events of the loop, and numbers them behind what was emitted.
 func (c *childEvents) observe(e agent.Event) {
 	agent.Measure(c.node.tree.runner.o.Observer, costs.Subagent, e)
-	if e.Type == agent.ModelCalled {
-		c.node.tree.counts.charge(e.Call.Entry.Amount)
-	}
 	c.forward(e)
 }
 

@@ -59,6 +59,7 @@ type fixture struct {
 	plan  bool // the turn is in plan mode
 
 	turnGate tools.Gate
+	last     *subagents.TurnTree // of the last take
 
 	mailbox sessions.Mailbox
 	turn    sessions.Turn
@@ -271,6 +272,7 @@ func (r *fixture) loop() agent.Loop { return agent.Loop{Prices: prices{}, Gate: 
 func (r *fixture) run(ctx context.Context, store subagents.Store) (agent.Outcome, error) {
 	r.t.Helper()
 	f := r.family(store)
+	r.last = f
 	loop := r.loop()
 	loop.Journal = &rootJournal{sessions.Journal{
 		Store: store, Fence: r.mailbox.Fence(), Turn: r.turn.ID, Session: r.turn.Session, Now: time.Now,

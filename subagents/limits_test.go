@@ -300,3 +300,24 @@ func TestAConfigurationWithoutSenseIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// What the tools of children cost is a part of what children cost.
+func TestTheCostOfChildrenHasThePricesOfTheirTools(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, parent([]llmtest.Call{spawnCall("c1", "a"), spawnCall("c2", "b")}, func(task string, answered bool, _ llm.Request) llmtest.Turn {
+		if !answered {
+			return llmtest.Turn{llmtest.Call{ID: "x", Name: "read_file"}}
+		}
+		return text("did " + task)
+	}))
+	const price = costs.USD / 100
+	r.set = r.set.WithPrices(map[string]costs.Amount{"read_file": price})
+	r.ask("root")
+	var sum costs.Amount
+	for _, s := range r.tree()[1:] {
+		sum += s.Own
+	}
+	if got := r.last.ChildrenCost(); got != sum || got <= 2*price {
+		t.Errorf("children cost %s, their ledgers say %s", got, sum)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -363,6 +364,30 @@ func TestReasoningGoesBackWithItsSignature(t *testing.T) { // E04
 		}
 		if raw := string(s.last().Messages[1]); strings.Contains(raw, "reasoning") || !strings.Contains(raw, id) {
 			t.Errorf("%s: %s", name, raw)
+		}
+	}
+}
+
+// A connection may break behind a whole answer.
+func TestAnAnswerIsWholeBehindItsFinishReason(t *testing.T) {
+	t.Parallel()
+	whole := text("ab")
+	for name, c := range map[string]struct {
+		without int // events at the end
+		source  costs.Source
+	}{
+		"with its usage": {1, costs.Reported},
+		"without it":     {2, costs.Estimated},
+	} {
+		s := serveFunc(t, func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, strings.Join(whole[:len(whole)-c.without], ""))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler) // hangs up without the end of the body
+		})
+		resp, _, err := llmtest.Ask(t, newModel(t, s, openai.Options{}), greeting())
+		if err != nil || resp.Message.Text() != "ab" || resp.Finish != transcript.EndTurn || resp.Usage.Source != c.source || resp.Usage.Output == 0 {
+			t.Errorf("%s: %+v, %v", name, resp, err)
 		}
 	}
 }

@@ -83,7 +83,10 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err != nil {
+		switch {
+		case err != nil && a.isDone() && ctx.Err() == nil: // nothing but the usage can be missing
+			return m.finishStream(x, a)
+		case err != nil:
 			return nil, x.Fault(err)
 		}
 		if bytes.HasPrefix(e.Data, []byte("[DONE]")) {

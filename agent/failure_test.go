@@ -81,6 +81,21 @@ func TestAnAnswerThatWasSeenIsNeverAskedForAgain(t *testing.T) {
 	}
 }
 
+// docs/decisions/0118
+func TestALostConnectionCostsNothingOnlyBeforeTheRequestHasLeft(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[bool]costs.State{false: costs.Settled, true: costs.Interrupted} {
+		r := newRig(t, nil, llmtest.Turn{llmtest.Fail{Kind: llm.Network, Sent: sent}}, text("at last"))
+		r.loop.Retry = llm.Retry{}
+		if o := r.run(t, t.Context()); o.Text != "at last" {
+			t.Errorf("sent %v: %+v", sent, o)
+		}
+		if e := r.journal.ledger()[0]; e.Outcome != "network" || e.State != want || (e.Upper > 0) != sent || e.Lower != 0 {
+			t.Errorf("sent %v: %+v", sent, e)
+		}
+	}
+}
+
 // requirements AH01, AH04, B08
 func TestAFailureForGoodIsToldInAPlainSentence(t *testing.T) {
 	t.Parallel()

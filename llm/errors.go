@@ -39,10 +39,10 @@ type Error struct {
 	RequestID  string
 	Message    string
 
-	// Sent says that the call may be billed: a response head came, or parley gave the
-	// call up (Timeout) after the whole request had left. A call that failed in
-	// another way before a head costs nothing. Of one that was canceled nobody knows
-	// whether a head was on its way.
+	// Sent says that the call may be billed: a response head came, or after the whole
+	// request had left parley gave the call up (Timeout) or the connection was lost
+	// (Network). A call that failed in another way before a head costs nothing. Of one that
+	// was canceled nobody knows whether a head was on its way.
 	Sent bool
 	// Visible says that content had been yielded before the failure: such a
 	// call is never tried again.

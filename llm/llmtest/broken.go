@@ -1,10 +1,13 @@
 package llmtest
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"parley/llm"
@@ -229,8 +232,20 @@ func testRefusals(t *testing.T, a Adapter) {
 	})
 	t.Run("of the connection is a network error that cost nothing", func(t *testing.T) {
 		t.Parallel()
+		p := serve(t, serveEvents())
+		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, syscall.ECONNREFUSED
+		}}}
+		o := ask(t.Context(), t, a.Open(t, Endpoint{URL: p.URL, Key: canary, Client: client}), helloRequest())
+		if o.err == nil || o.err.Kind != llm.Network || o.err.Sent || o.err.Status != 0 || !o.err.Retryable() {
+			t.Errorf("%+v", o.err)
+		}
+	})
+	t.Run("to answer what was read whole is a network error that may be billed", func(t *testing.T) {
+		t.Parallel()
 		p := serve(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(t, w) })
-		if o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest()); o.err == nil || o.err.Kind != llm.Network || o.err.Sent || o.err.Status != 0 {
+		o := ask(t.Context(), t, a.Open(t, p.endpoint()), helloRequest())
+		if o.err == nil || o.err.Kind != llm.Network || !o.err.Sent || o.err.Status != 0 || !o.err.Retryable() {
 			t.Errorf("%+v", o.err)
 		}
 	})

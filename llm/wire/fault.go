@@ -29,7 +29,8 @@ var ErrCut = errors.New("answer cut off before its end")
 // came from Do or from reading the stream.
 func (x *Exchange) Fault(err error) *llm.Error {
 	e := x.fault(err)
-	e.Sent, e.RequestID = x.head || e.Kind == llm.Timeout && x.left.Load(), x.RequestID()
+	lost := e.Kind == llm.Timeout || e.Kind == llm.Network // of one that was canceled the kind says enough
+	e.Sent, e.RequestID = x.head || lost && x.left.Load(), x.RequestID()
 	if e.Status == 0 {
 		e.Status = x.status
 	}

@@ -24,6 +24,7 @@ func TestWhenNothingWasStoredTheNetworkIsNotToldSo(t *testing.T) {
 		{"Last", "/stop", channels.Said},
 		{"Request", "/stop", channels.Said},
 		{"Notice", "/help", channels.Said},
+		{"Known", "/help", channels.Said},
 		{"Mailbox", "/status", channels.Said},
 		{"Notice", strings.Repeat("x", messages.MaxText+1), channels.Said},
 		{"Chat", "hi", channels.Said},

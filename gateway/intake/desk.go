@@ -31,6 +31,13 @@ func (d *frontDesk) runCommand(ctx context.Context, e *event) (outcome, error) {
 		d.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
 		return stop, d.requestStop(ctx, e)
 	}
+	switch known, err := d.isKnown(ctx, e); {
+	case err != nil:
+		return stop, err
+	case known:
+		d.observer.CountDuplicate(e.Channel, "message_id")
+		return stop, nil
+	}
 	quoted := ""
 	if q := e.ReplyTo; q != nil {
 		quoted = q.MessageID
@@ -45,6 +52,16 @@ func (d *frontDesk) runCommand(ctx context.Context, e *event) (outcome, error) {
 	}
 	d.remember(e.Message, outcomes.Answered, "the command /"+e.command.Name+", which does not wait for its turn")
 	return stop, d.answer(ctx, e.Message, text)
+}
+
+// isKnown reports whether the event was answered already and the network brings it again. A command is
+// not carried out again then: what it decided may have been decided otherwise since.
+func (d *frontDesk) isKnown(ctx context.Context, e *event) (bool, error) {
+	known, err := d.store.Known(ctx, messages.Inbox(e.Message))
+	if err != nil {
+		return false, fmt.Errorf("look whether %s was answered already: %w", e.command, err)
+	}
+	return known[0], nil
 }
 
 // requestStop stores the request before it is signalled: a lost signal only costs

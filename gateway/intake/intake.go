@@ -33,6 +33,7 @@ type Log interface {
 type Store interface {
 	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (bool, error)
 	Request(ctx context.Context, c sessions.Control) (bool, error)
+	Known(ctx context.Context, events ...sessions.InboxID) ([]bool, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 	sessions.Chats
 }

@@ -223,6 +223,52 @@ func TestACodeIsTypedByAnApprover(t *testing.T) {
 	}
 }
 
+// (security 5.1) A command about people that the network brings again is not carried out again: what
+// it decided has been decided otherwise since.
+func TestACommandThatComesAgainDecidesNothingAgain(t *testing.T) {
+	t.Parallel()
+	var w world
+	access := policy.Access{People: []string{ann}, Roles: policy.RoleLists{Owner: []string{ann}}, Pairing: true}
+	in := w.intake(access)
+	in.Limits.Strangers = 20
+	book := withPeople(in)
+	in.Commands = &commands.Handler{
+		Store: desk{world: &w}, Now: in.Now, People: book, Accounts: map[string]commands.Account{"tg": {Access: access}},
+	}
+	says := func(event, text string) {
+		t.Helper()
+		m := dm(ann, text)
+		m.Event, m.MessageID = event, event
+		noError(t, in.Accept(t.Context(), m))
+	}
+	is := func(id string, want policy.Ruling) {
+		t.Helper()
+		if got, err := book.Standing(t.Context(), "tg", channels.Sender{ID: id}); err != nil || got.Ruling != want {
+			t.Errorf("%s is decided %+v, %v, want %q", id, got, err, want)
+		}
+	}
+	says("a1", "/access allow 9")
+	is("9", policy.LetIn)
+	says("a2", "/access deny 9")
+	says("a1", "/access allow 9")
+	is("9", policy.ShutOutByOwner)
+	noError(t, in.Accept(t.Context(), dm(ben, "hi")))
+	rs, err := book.Requests(t.Context(), "tg")
+	if err != nil || len(rs) != 1 {
+		t.Fatal(rs, err)
+	}
+	says("p1", "/pair "+rs[0].Code)
+	is(ben, policy.LetIn)
+	if _, err := book.Forget(t.Context(), "tg", ben, policy.LetIn); err != nil {
+		t.Fatal(err)
+	}
+	says("p1", "/pair "+rs[0].Code)
+	is(ben, policy.NoRuling)
+	if w.counts["deduplicated tg message_id"] != 2 {
+		t.Errorf("counted %v", w.counts)
+	}
+}
+
 // downPeople answers nothing.
 type downPeople struct{}
 

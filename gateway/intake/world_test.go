@@ -87,6 +87,14 @@ func (w *world) known(e sessions.InboxID) bool {
 	return was
 }
 
+func (w *world) Known(_ context.Context, es ...sessions.InboxID) (known []bool, err error) {
+	return known, w.do("Known", func() {
+		for _, e := range es {
+			known = append(known, w.seen[e])
+		}
+	})
+}
+
 func (w *world) Notice(_ context.Context, e sessions.InboxID, rs []sessions.Outgoing, _ time.Time) (added bool, err error) {
 	return added, w.do("Notice", func() {
 		if added = !w.known(e); added {

@@ -151,7 +151,7 @@ func (desk peopleDesk) allowPerson(r *http.Request) (any, error) {
 // allowAsConfigured takes back that somebody whom the configuration lists was shut out, or has another
 // role than it says.
 func (desk peopleDesk) allowAsConfigured(r *http.Request, channel, id string, a Account) (any, error) {
-	was, err := desk.o.People.Reset(r.Context(), channel, id)
+	was, err := desk.o.People.Reset(r.Context(), channel, id, people.By{})
 	if err != nil {
 		return nil, describeDecisionError(err)
 	}

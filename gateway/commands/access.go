@@ -97,13 +97,14 @@ func (d *Handler) isFinal(ctx context.Context, channel, id string) (bool, error)
 // back must not give more than that: it may be by one that they are not what the configuration says.
 func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, was policy.Standing, role roles.Role) (string, error) {
 	listed := a.Everyone || slices.Contains(a.People, id)
+	owner := people.By{ID: by.Sender, Name: by.Name}
 	var err error
 	if role == roles.None && was.Role == roles.None && was.Ruling != policy.ShutOut && listed && !roles.User.IsBelow(a.ListedRole(id)) {
-		_, err = d.People.Reset(ctx, by.Channel, id)
+		_, err = d.People.Reset(ctx, by.Channel, id, owner)
 		role = a.ListedRole(id)
 	} else {
 		role = cmp.Or(role, roles.User)
-		_, err = d.People.Allow(ctx, by.Channel, id, role, people.By{ID: by.Sender, Name: by.Name})
+		_, err = d.People.Allow(ctx, by.Channel, id, role, owner)
 	}
 	if text, err := describeConflict(err); text != "" || err != nil {
 		return text, err

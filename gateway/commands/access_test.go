@@ -241,6 +241,13 @@ func TestAccess(t *testing.T) {
 		o.says("allow 9", "The operator has shut out that person, and only the operator lets them in again.")
 		o.is("9", policy.ShutOut)
 	})
+	t.Run("whom the operator shuts out in the same moment stays out, also if they are listed", func(t *testing.T) {
+		t.Parallel()
+		o := newOwner(t, access)
+		o.book.Store = &meanwhile{Store: o.store, reads: 1, writes: -1, kind: "person", does: denies(t, "5")}
+		o.says("allow 5", "The operator has shut out that person, and only the operator lets them in again.")
+		o.is("5", policy.ShutOut)
+	})
 	t.Run("whose decision cannot be read stays out, and the list says so", func(t *testing.T) {
 		t.Parallel()
 		o := newOwner(t, access)

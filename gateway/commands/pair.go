@@ -23,7 +23,7 @@ type People interface {
 	Standing(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
 	Allow(ctx context.Context, channel, id string, role roles.Role, by people.By) (people.Person, error)
 	Deny(ctx context.Context, channel, id string, by people.By) (people.Person, error)
-	Reset(ctx context.Context, channel, id string) (bool, error)
+	Reset(ctx context.Context, channel, id string, by people.By) (bool, error)
 }
 
 // answerPair lets in who was given the code that an approver has typed, and says so. Whoever is

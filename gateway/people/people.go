@@ -285,7 +285,7 @@ func (b *Book) decide(ctx context.Context, channel, id string, d policy.Standing
 	if err != nil && !unreadable {
 		return p, err
 	}
-	final := unreadable || p.Ruling == policy.ShutOut && p.By.ID == ""
+	final := unreadable || p.isDeniedByOperator()
 	switch {
 	case by.ID == "":
 		p.revision = sessions.AnyRevision
@@ -299,15 +299,30 @@ func (b *Book) decide(ctx context.Context, channel, id string, d policy.Standing
 	return p, b.write(ctx, p)
 }
 
-// Reset takes whatever was decided about somebody back: the configuration alone counts again. Returns
-// false when nothing was decided.
-func (b *Book) Reset(ctx context.Context, channel, id string) (bool, error) {
-	for _, r := range []policy.Ruling{policy.ShutOut, policy.LetIn} {
-		if was, err := b.Forget(ctx, channel, id, r); was || err != nil {
-			return was, err
-		}
+// isDeniedByOperator reports whether the operator has shut p out.
+func (p Person) isDeniedByOperator() bool { return p.Ruling == policy.ShutOut && p.By.ID == "" }
+
+// Reset takes whatever was decided about somebody back: the configuration alone counts again. But whom
+// the operator has shut out only the operator lets in: ErrShutOut. Returns false when nothing was decided.
+func (b *Book) Reset(ctx context.Context, channel, id string, by By) (bool, error) {
+	p, err := b.read(ctx, channel, id)
+	unreadable := errors.Is(err, records.ErrUnreadable)
+	switch {
+	case err != nil && !unreadable:
+		return false, err
+	case by.ID != "" && (unreadable || p.isDeniedByOperator()):
+		return false, ErrShutOut
+	case p.revision == 0:
+		return false, nil
 	}
-	return false, nil
+	switch err := b.Store.DropRecord(ctx, decisionID(channel, id), p.revision); {
+	case errors.Is(err, sessions.ErrChanged):
+		return false, ErrChanged
+	case err != nil:
+		return false, fmt.Errorf("take back what is decided about %s on %s: %w", id, channel, err)
+	}
+	b.count(revoked)
+	return true, nil
 }
 
 // Forget takes the decision about somebody back, of that ruling or one that cannot be read: the

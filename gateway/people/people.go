@@ -247,9 +247,39 @@ func list[T any](ctx context.Context, b *Book, kind, channel string, yield func(
 
 // Allow lets somebody in, in direct messages, with a role, whatever was decided about them before;
 // but whom the operator has shut out only the operator lets in: ErrShutOut. Without a role they have
-// the one that the configuration says.
+// the one that the configuration says. A denial of another id that is known to be theirs ends, too.
 func (b *Book) Allow(ctx context.Context, channel, id string, role roles.Role, by By) (Person, error) {
-	return b.decide(ctx, channel, id, policy.Standing{Ruling: policy.LetIn, Role: role}, by)
+	d := policy.Standing{Ruling: policy.LetIn, Role: role}
+	denied, err := b.deniedOthers(ctx, channel, id)
+	if err != nil {
+		return Person{}, err
+	}
+	for _, other := range denied {
+		if p, err := b.decide(ctx, channel, other, d, by); err != nil {
+			return p, err
+		}
+	}
+	return b.decide(ctx, channel, id, d, by)
+}
+
+// deniedOthers returns the other ids of somebody, as far as a decision says that they are theirs, by
+// which they are shut out.
+func (b *Book) deniedOthers(ctx context.Context, channel, id string) (denied []string, err error) {
+	ids, err := b.IDs(ctx, channel, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range ids[1:] {
+		p, err := b.read(ctx, channel, other)
+		unreadable := errors.Is(err, records.ErrUnreadable)
+		if err != nil && !unreadable {
+			return nil, err
+		}
+		if unreadable || p.Ruling == policy.ShutOut {
+			denied = append(denied, other)
+		}
+	}
+	return denied, nil
 }
 
 // Deny shuts somebody out everywhere on the channel, and takes their code away if they had one.
@@ -302,9 +332,27 @@ func (b *Book) decide(ctx context.Context, channel, id string, d policy.Standing
 // isDeniedByOperator reports whether the operator has shut p out.
 func (p Person) isDeniedByOperator() bool { return p.Ruling == policy.ShutOut && p.By.ID == "" }
 
-// Reset takes whatever was decided about somebody back: the configuration alone counts again. But whom
-// the operator has shut out only the operator lets in: ErrShutOut. Returns false when nothing was decided.
+// Reset takes whatever was decided about somebody back, and a denial of another id that is known to be
+// theirs: the configuration alone counts again. But whom the operator has shut out only the operator
+// lets in: ErrShutOut. Returns false when nothing was decided.
 func (b *Book) Reset(ctx context.Context, channel, id string, by By) (bool, error) {
+	denied, err := b.deniedOthers(ctx, channel, id)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for _, each := range append(denied, id) {
+		was, err := b.reset(ctx, channel, each, by)
+		if err != nil {
+			return found, err
+		}
+		found = found || was
+	}
+	return found, nil
+}
+
+// reset takes the decision about one id back.
+func (b *Book) reset(ctx context.Context, channel, id string, by By) (bool, error) {
 	p, err := b.read(ctx, channel, id)
 	unreadable := errors.Is(err, records.ErrUnreadable)
 	switch {

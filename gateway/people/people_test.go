@@ -114,6 +114,70 @@ func TestRuling(t *testing.T) {
 	}
 }
 
+// Who was shut out by one of the ids that are known to be theirs is back when they are let in by either.
+func TestWhoIsLetInByTheirOtherID(t *testing.T) {
+	t.Parallel()
+	who, owner := channels.Sender{ID: "aci", Alias: "+49"}, people.By{ID: "7"}
+	for name, c := range map[string]struct {
+		undo func(b *book, id string) error
+		want policy.Ruling
+	}{
+		"is back": {func(b *book, id string) error {
+			_, err := b.Allow(b.t.Context(), "tg", id, roles.None, owner)
+			return err //nolint:wrapcheck // the test looks at it
+		}, policy.LetIn},
+		"is what the configuration says when the decision is taken back": {func(b *book, id string) error {
+			_, err := b.Reset(b.t.Context(), "tg", id, owner)
+			return err //nolint:wrapcheck // the test looks at it
+		}, policy.NoRuling},
+	} {
+		for _, id := range []string{who.ID, who.Alias} {
+			t.Run(name+" by "+id, func(t *testing.T) {
+				t.Parallel()
+				b := open(t)
+				code, _, err := b.Ask(t.Context(), "tg", who)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := b.approve("tg", code, "e1"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := b.Deny(t.Context(), "tg", who.Alias, owner); err != nil {
+					t.Fatal(err)
+				}
+				b.want("tg", who, policy.ShutOutByOwner)
+				if err := c.undo(b, id); err != nil {
+					t.Fatal(err)
+				}
+				b.want("tg", who, c.want)
+			})
+		}
+	}
+	t.Run("stays out whom the operator has shut out by one", func(t *testing.T) {
+		t.Parallel()
+		b := open(t)
+		code, _, err := b.Ask(t.Context(), "tg", who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.approve("tg", code, "e1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Deny(t.Context(), "tg", who.Alias, people.By{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{who.ID, who.Alias} {
+			if _, err := b.Allow(t.Context(), "tg", id, roles.None, owner); !errors.Is(err, people.ErrShutOut) {
+				t.Errorf("an owner lets in %s: %v", id, err)
+			}
+			if _, err := b.Reset(t.Context(), "tg", id, owner); !errors.Is(err, people.ErrShutOut) {
+				t.Errorf("an owner takes the denial of %s back: %v", id, err)
+			}
+		}
+		b.want("tg", who, policy.ShutOut)
+	})
+}
+
 // What cannot be read lets nobody in, and stops nobody else.
 func TestUnreadableDecisions(t *testing.T) {
 	t.Parallel()

@@ -58,15 +58,15 @@ func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, ar
 			return "By a command I make people guests or users only; other roles the operator gives.", nil
 		}
 	}
-	standing, err := d.People.Standing(ctx, by.Channel, channels.Sender{ID: id})
+	meant, err := d.findMeant(ctx, by.Channel, id)
 	if err != nil {
-		return "", err //nolint:wrapcheck // it says which
+		return "", err
 	}
-	if now := account.Access.RoleOf(channels.Sender{ID: id}, standing); !now.IsBelow(by.Role) {
+	if slices.ContainsFunc(meant, func(s subject) bool { return !account.Access.RoleOf(s.Sender, s.standing).IsBelow(by.Role) }) {
 		return fmt.Sprintf("%s is an owner, about whom only the operator decides.", conversations.Code(id)), nil
 	}
 	switch verb := strings.ToLower(words[0]); {
-	case verb == "allow" && standing.Ruling.ShutsOut():
+	case verb == "allow" && slices.ContainsFunc(meant, func(s subject) bool { return s.standing.Ruling.ShutsOut() }):
 		final, err := d.isFinal(ctx, by.Channel, id)
 		switch {
 		case err != nil:
@@ -74,13 +74,43 @@ func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, ar
 		case final:
 			return fmt.Sprintf("The operator has shut out %s, and only the operator lets them in again.", conversations.Code(id)), nil
 		}
-		return d.allow(ctx, by, account.Access, id, standing, role)
+		return d.allow(ctx, by, account.Access, id, meant, role)
 	case verb == "allow":
-		return d.allow(ctx, by, account.Access, id, standing, role)
+		return d.allow(ctx, by, account.Access, id, meant, role)
 	case verb == "deny" && role == roles.None:
 		return d.deny(ctx, by, id)
 	}
 	return usage, nil
+}
+
+// subject is somebody whom an id means, with what was decided about them.
+type subject struct {
+	channels.Sender
+	standing policy.Standing
+}
+
+// findMeant returns whom an id means: those of whom a decision says that it is one of their two ids, or
+// else somebody of whom nothing more is known.
+func (d *Handler) findMeant(ctx context.Context, channel, id string) ([]subject, error) {
+	decided, err := d.People.Decisions(ctx, channel)
+	if err != nil && !errors.Is(err, records.ErrUnreadable) {
+		return nil, err //nolint:wrapcheck // it says which
+	}
+	var meant []subject
+	for _, p := range decided {
+		if p.Alias != "" && (p.ID == id || p.Alias == id) {
+			meant = append(meant, subject{Sender: channels.Sender{ID: p.ID, Alias: p.Alias}})
+		}
+	}
+	if len(meant) == 0 {
+		meant = []subject{{Sender: channels.Sender{ID: id}}}
+	}
+	for i, s := range meant {
+		if meant[i].standing, err = d.People.Standing(ctx, channel, s.Sender); err != nil {
+			return nil, err //nolint:wrapcheck // it says which
+		}
+	}
+	return meant, nil
 }
 
 // isFinal reports whether somebody was shut out by the operator, or by a record that cannot be read.
@@ -89,19 +119,22 @@ func (d *Handler) isFinal(ctx context.Context, channel, id string) (bool, error)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
 		return true, err //nolint:wrapcheck // it says which
 	}
-	i := slices.IndexFunc(decided, func(p people.Person) bool { return p.ID == id || p.Alias == id })
-	return i < 0 || decided[i].Ruling == policy.ShutOut && decided[i].By.ID == "", nil
+	about := slices.DeleteFunc(decided, func(p people.Person) bool { return p.ID != id && p.Alias != id })
+	return len(about) == 0 || slices.ContainsFunc(about, func(p people.Person) bool { return p.Ruling == policy.ShutOut && p.By.ID == "" }), nil
 }
 
-// allow lets somebody in, about whom was is decided, with a role; None: as a user. To take a decision
-// back must not give more than that: it may be by one that they are not what the configuration says.
-func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, was policy.Standing, role roles.Role) (string, error) {
-	listed := a.Everyone || slices.Contains(a.People, id)
+// allow lets in whom an id means, with a role; None: as a user. To take a decision back must not give
+// more than that: it may be by one that they are not what the configuration says.
+func (d *Handler) allow(ctx context.Context, by messages.Caller, a policy.Access, id string, meant []subject, role roles.Role) (string, error) {
+	asListed := role == roles.None && !slices.ContainsFunc(meant, func(s subject) bool {
+		listed := a.RoleOf(s.Sender, policy.Standing{})
+		return s.standing.Role != roles.None || s.standing.Ruling == policy.ShutOut || listed == roles.None || roles.User.IsBelow(listed)
+	})
 	owner := people.By{ID: by.Sender, Name: by.Name}
 	var err error
-	if role == roles.None && was.Role == roles.None && was.Ruling != policy.ShutOut && listed && !roles.User.IsBelow(a.ListedRole(id)) {
+	if asListed {
 		_, err = d.People.Reset(ctx, by.Channel, id, owner)
-		role = a.ListedRole(id)
+		role = a.RoleOf(meant[0].Sender, policy.Standing{})
 	} else {
 		role = cmp.Or(role, roles.User)
 		_, err = d.People.Allow(ctx, by.Channel, id, role, owner)

@@ -185,6 +185,30 @@ func TestAnOwnerIsNoneTheLessByTheirOtherID(t *testing.T) {
 	is(who, "a last allow 3", roles.User)
 }
 
+// An owner who is known by two ids is left to the operator by either of them, also where the record that
+// calls them an owner stands under one.
+func TestAnOwnerWhoseOtherIDIsKnownIsLeftToTheOperator(t *testing.T) {
+	t.Parallel()
+	access := policy.Access{Everyone: true, Roles: policy.RoleLists{Owner: []string{"1"}}}
+	for _, args := range []string{"deny +49", "allow +49 guest", "deny aci"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			o := newOwner(t, access)
+			o.known("aci", "+49")
+			if _, err := o.book.Allow(t.Context(), "tg", "aci", roles.Owner, people.By{}); err != nil {
+				t.Fatal(err)
+			}
+			_, id, _ := strings.Cut(args, " ")
+			id, _, _ = strings.Cut(id, " ")
+			o.says(args, "`"+id+"` is an owner, about whom only the operator decides.")
+			who := channels.Sender{ID: "aci", Alias: "+49"}
+			if standing, err := o.book.Standing(t.Context(), "tg", who); err != nil || access.RoleOf(who, standing) != roles.Owner {
+				t.Errorf("they are %+v, %v", standing, err)
+			}
+		})
+	}
+}
+
 // ownersBook returns a book, and what has owner 1 say /access with words behind it.
 func ownersBook(t *testing.T, access policy.Access) (*people.Book, func(args string)) {
 	t.Helper()
@@ -299,6 +323,18 @@ func (o *owner) says(args, want string) {
 	o.t.Helper()
 	if text, err := o.answer(args); err != nil || text != want {
 		o.t.Errorf("/access %s: %q, %v, want %q", args, text, err, want)
+	}
+}
+
+// known has the operator let in somebody by a code, so that both of their ids are known.
+func (o *owner) known(id, alias string) {
+	o.t.Helper()
+	code, _, err := o.book.Ask(o.t.Context(), "tg", channels.Sender{ID: id, Alias: alias})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if _, err := o.book.Approve(o.t.Context(), "tg", code, people.By{}, ""); err != nil {
+		o.t.Fatal(err)
 	}
 }
 

@@ -30,6 +30,9 @@ type limiter struct {
 type bucket struct {
 	tokens   float64
 	filledAt time.Time
+
+	perMinute, limit float64 // how fast it is filled, and how far
+
 	notified bool
 	last     channels.Message   // the last one that was taken
 	pieces   int                // taken with it for nothing
@@ -40,9 +43,9 @@ type bucket struct {
 // offers one at a time, and few people write in so many at once.
 const maxTaken = 32
 
-func (b *bucket) refill(now time.Time, perMinute, limit float64) {
+func (b *bucket) refill(now time.Time) {
 	d := now.Sub(b.filledAt)
-	b.tokens = min(limit, b.tokens+max(0, d.Minutes())*perMinute)
+	b.tokens = min(b.limit, b.tokens+max(0, d.Minutes())*b.perMinute)
 	b.filledAt = now // also of a clock that was set back, else nothing is let in until it has caught up
 }
 
@@ -56,11 +59,12 @@ func (l *limiter) allow(k string, m channels.Message, now time.Time, perMinute, 
 	defer l.mu.Unlock()
 	b := l.buckets[k]
 	if b == nil {
-		l.evict(now, float64(perMinute), float64(limit))
+		l.evict(now)
 		b = &bucket{tokens: float64(limit), filledAt: now}
 		l.buckets[k] = b
 	}
-	b.refill(now, float64(perMinute), float64(limit))
+	b.perMinute, b.limit = float64(perMinute), float64(limit) // which an operator may have changed since
+	b.refill(now)
 	piece, id := b.pieces < maxFree && messages.Joins(b.last, m), messages.Inbox(m)
 	switch {
 	case slices.Contains(b.taken, id):
@@ -86,7 +90,7 @@ const maxFree = 9
 
 // evict forgets the senders that may send as much as ever, and any one when all are busy.
 // The caller holds mu.
-func (l *limiter) evict(now time.Time, perMinute, limit float64) {
+func (l *limiter) evict(now time.Time) {
 	if l.buckets == nil {
 		l.buckets = map[string]*bucket{}
 	}
@@ -94,7 +98,7 @@ func (l *limiter) evict(now time.Time, perMinute, limit float64) {
 		return
 	}
 	for k, b := range l.buckets {
-		if b.refill(now, perMinute, limit); b.tokens >= limit {
+		if b.refill(now); b.tokens >= b.limit {
 			delete(l.buckets, k)
 		}
 	}

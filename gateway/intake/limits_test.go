@@ -192,6 +192,36 @@ func TestTheLimiterForgetsWhoIsQuietAndNeverGrows(t *testing.T) {
 	}
 }
 
+// Where more write than are remembered, those are forgotten who may send as much as ever, each by their
+// own limit: a group that has used most of its minute is none of them.
+func TestTheLimiterForgetsNoGroupByTheLimitOfAPerson(t *testing.T) {
+	t.Parallel()
+	var w world
+	in, now := limited(&w, policy.Limits{PersonPerMinute: 5, PersonBurst: 5, GroupPerMinute: 20})
+	n := 0
+	say := func(m channels.Message) {
+		t.Helper()
+		n++
+		m.Event, m.MessageID = fmt.Sprint("e", n), fmt.Sprint("m", n)
+		noError(t, in.Accept(t.Context(), m))
+	}
+	for i := range 4_095 {
+		say(dm(fmt.Sprint(5000+i), "hi"))
+	}
+	*now = now.Add(time.Minute) // all of them may send as much as ever again
+	for i := range 15 {
+		say(group(fmt.Sprint(5000+i), "hi"))
+	}
+	say(dm("4000", "one more than are remembered"))
+	before := len(w.published)
+	for i := range 6 {
+		say(group(fmt.Sprint(6000+i), "hi"))
+	}
+	if took := len(w.published) - before; took != 5 {
+		t.Errorf("%d more messages of the group were taken, not 5", took)
+	}
+}
+
 func TestNobodyIsToldOfALimitWhoDidNotSpeakToTheBot(t *testing.T) {
 	t.Parallel()
 	var w world

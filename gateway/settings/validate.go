@@ -64,8 +64,8 @@ func (c Config) Validate() error {
 	ps.Check("prices.ceiling", err)
 	ps.Check("limits", c.Limits.Validate())
 	ps.Check("budgets", c.Budgets.Validate())
-	if len(c.Budgets.Pause.RaiseBy) > 0 && !c.hasApprovers() {
-		ps.Add("budgets.pause.raise_by", "nobody could be asked: access.approvers of no account lists anybody")
+	if len(c.Budgets.Pause.RaiseBy) > 0 && !c.namesApprover() {
+		ps.Add("budgets.pause.raise_by", "nobody could be asked: access of no account names an approver, admin or owner")
 	}
 	ps.Check("context", c.Context.Validate())
 	ps.Check("goals", c.Goals.Validate())
@@ -135,7 +135,7 @@ func IsBelow(dir, path string) bool {
 		(path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/"))
 }
 
-// hasApprovers reports whether any account has somebody who may decide.
-func (c Config) hasApprovers() bool {
-	return slices.ContainsFunc(c.Accounts(), func(a Account) bool { return len(a.Access.Approvers) > 0 })
+// namesApprover reports whether any account has somebody who may decide.
+func (c Config) namesApprover() bool {
+	return slices.ContainsFunc(c.Accounts(), func(a Account) bool { return a.Access.NamesApprover() })
 }

@@ -100,10 +100,10 @@ func Data(name string) Node { return attribute{name: "data-" + name, bare: true}
 func Aria(name, value string) Node { return attribute{name: "aria-" + name, value: value} }
 
 // Href is where a link leads.
-func Href(to Address) Node { return attribute{name: "href", value: to.text} }
+func Href(to Address) Node { return attribute{name: "href", value: to.text, leads: true} }
 
 // Action is where a form is sent.
-func Action(to Address) Node { return attribute{name: "action", value: to.text} }
+func Action(to Address) Node { return attribute{name: "action", value: to.text, leads: true} }
 
 // Src is what an element loads.
-func Src(from Address) Node { return attribute{name: "src", value: from.text} }
+func Src(from Address) Node { return attribute{name: "src", value: from.text, leads: true} }

@@ -15,15 +15,23 @@ import (
 // Node is an element, an attribute, a text or a group of those. None: nil is written as nothing.
 type Node interface {
 	// write writes the attributes, or what is no attribute.
-	write(b *strings.Builder, attributes bool)
+	write(b *writer, attributes bool)
 }
 
-// Document returns a document: an element with the doctype in front.
-func Document(root Node) string {
-	var b strings.Builder
+// Document returns a document: an element with the doctype in front. Its addresses lead below a path,
+// which has no slash at its end; empty: the whole site is the document's.
+func Document(root Node, below string) string {
+	b := writer{below: below}
 	b.WriteString("<!doctype html>")
 	root.write(&b, false)
 	return b.String()
+}
+
+// writer takes what is written of a document.
+type writer struct {
+	strings.Builder
+
+	below string // see [Document]
 }
 
 // Text is a text of any content.
@@ -34,7 +42,7 @@ func Textf(format string, values ...any) Node { return text(fmt.Sprintf(format, 
 
 type text string
 
-func (t text) write(b *strings.Builder, attributes bool) {
+func (t text) write(b *writer, attributes bool) {
 	if !attributes {
 		b.WriteString(html.EscapeString(string(t)))
 	}
@@ -43,7 +51,7 @@ func (t text) write(b *strings.Builder, attributes bool) {
 // Group is several nodes in the place of one: attributes of what the group stands in, and what that contains.
 type Group []Node
 
-func (g Group) write(b *strings.Builder, attributes bool) {
+func (g Group) write(b *writer, attributes bool) {
 	for _, n := range g {
 		if n != nil {
 			n.write(b, attributes)
@@ -72,9 +80,10 @@ func If(holds bool, n Node) Node {
 type attribute struct {
 	name, value string
 	bare        bool // it has no value
+	leads       bool // the value is an address
 }
 
-func (a attribute) write(b *strings.Builder, attributes bool) {
+func (a attribute) write(b *writer, attributes bool) {
 	if !attributes {
 		return
 	}
@@ -82,6 +91,9 @@ func (a attribute) write(b *strings.Builder, attributes bool) {
 	b.WriteString(a.name)
 	if !a.bare {
 		b.WriteString(`="`)
+		if a.leads && strings.HasPrefix(a.value, "/") {
+			b.WriteString(html.EscapeString(b.below))
+		}
 		b.WriteString(html.EscapeString(a.value))
 		b.WriteByte('"')
 	}
@@ -94,7 +106,7 @@ type element struct {
 	void bool // it contains nothing and has no end
 }
 
-func (e element) write(b *strings.Builder, attributes bool) {
+func (e element) write(b *writer, attributes bool) {
 	if attributes {
 		return
 	}

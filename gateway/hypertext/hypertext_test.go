@@ -17,7 +17,7 @@ func TestDocument(t *testing.T) {
 		`<ul><li>a</li><li>b</li></ul>`:                         Ul(Map([]string{"a", "b"}, func(s string) Node { return Li(Text(s)) }), If(false, Li()), nil),
 		`<p></p>`:                                               P(If(false, Text("x")), Group(nil)),
 	} {
-		if got := strings.TrimPrefix(Document(n), "<!doctype html>"); got != want {
+		if got := strings.TrimPrefix(Document(n, ""), "<!doctype html>"); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

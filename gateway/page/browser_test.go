@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"parley/gateway/admin"
@@ -42,6 +43,9 @@ type browser struct {
 	t    *testing.T
 	base string
 	http http.Client
+
+	mu    sync.Mutex
+	below string // the path of the pages, once they have logged in
 }
 
 func newBrowser(t *testing.T, gw *gatewaytest.Running) *browser {
@@ -55,7 +59,8 @@ func newBrowser(t *testing.T, gw *gatewaytest.Running) *browser {
 	return b
 }
 
-// ask sends a request and returns status and body, wherever it was led.
+// ask sends a request and returns status and body, wherever it was led. Links in the body are as if
+// the pages stood below no path of their own.
 func (b *browser) ask(r *http.Request) (int, string) {
 	b.t.Helper()
 	resp, err := b.http.Do(r)
@@ -67,12 +72,30 @@ func (b *browser) ask(r *http.Request) (int, string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return resp.StatusCode, string(body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := regexp.MustCompile(`^/s/[A-Z2-7]{26}`).FindString(resp.Request.URL.Path); m != "" {
+		b.below = m
+	}
+	if b.below == "" {
+		return resp.StatusCode, string(body)
+	}
+	return resp.StatusCode, strings.ReplaceAll(string(body), b.below+"/", "/")
+}
+
+// address returns where a page is for the browser.
+func (b *browser) address(path string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if path == "/login" {
+		return b.base + path
+	}
+	return b.base + b.below + path
 }
 
 func (b *browser) request(method, path string, form url.Values) *http.Request {
 	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), method, b.base+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(b.t.Context(), method, b.address(path), strings.NewReader(form.Encode()))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ type Frame struct {
 	Token string // of the forms
 	By    string // who is logged in; empty: nobody
 
+	below   string // the path of the pages; see [Server]
 	notices []notice
 }
 
@@ -45,7 +46,7 @@ func (f Frame) Around(p Page) string {
 			),
 			h.If(f.By != "", f.foot()),
 		),
-	))
+	), f.below)
 }
 
 // sections leads to the sections of the page, of which one is shown.

@@ -25,7 +25,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
-		h.Set("Referrer-Policy", "same-origin") // no-referrer would take the origin from forms, too
+		h.Set("Referrer-Policy", "same-origin") // another port is another origin, and learns no path; no-referrer would take the origin from forms, too
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
@@ -68,9 +68,19 @@ func (s *Server) cookieName(name string) string {
 	return name
 }
 
-// setCookie has a browser keep a value until it is closed, or forget it.
+// setCookie has a browser keep a value until it is closed, or forget it. By http a browser sends the
+// cookies of a host to each of its ports, where a program of an agent may listen: so that of the log-in
+// belongs to a path that such a program does not know, and which nobody is told before they log in.
 func (s *Server) setCookie(w http.ResponseWriter, name, value string) {
-	c := &http.Cookie{Name: s.cookieName(name), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.secure}
+	path := "/"
+	switch {
+	case s.secure: // which the name of the cookie demands
+	case name == loginCookie:
+		path = s.below + "/"
+	default:
+		path = "/login"
+	}
+	c := &http.Cookie{Name: s.cookieName(name), Value: value, Path: path, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.secure}
 	if value == "" {
 		c.MaxAge = -1
 	}
@@ -119,15 +129,20 @@ func (s *Server) loggedIn(next http.Handler) http.Handler {
 		cookie := s.cookie(r, loginCookie)
 		l := s.doors.find(cookie)
 		if l == nil {
-			if r.Method != http.MethodGet && r.Method != http.MethodHead {
-				http.Error(w, "your log-in has ended: log in again, and look whether it is still to be done", http.StatusUnauthorized)
-				return
-			}
-			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			sendToLogin(w, r)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{l, s.formToken(cookie)})))
 	})
+}
+
+// sendToLogin leads to the form to log in; what another form asks for is not done then.
+func sendToLogin(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		http.Error(w, "your log-in has ended: log in again, and look whether it is still to be done", http.StatusUnauthorized)
+		return
+	}
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
 // visitOf returns who makes a request behind loggedIn.

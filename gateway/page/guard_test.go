@@ -114,6 +114,32 @@ func TestOthersCannotUseTheBrowserOfAnOperator(t *testing.T) {
 	}
 }
 
+// By http browsers send the cookies of a host to all its ports: one that a program of an agent listens
+// on gets nothing with which it could use the page, neither the cookie nor where that belongs.
+func TestAnotherPortOfTheHostGetsNoLogIn(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, open(t, gatewaytest.Options{})).logIn()
+	own, err := url.Parse(b.address("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.http.Jar.Cookies(own)) != 1 {
+		t.Fatalf("the page itself gets %v", b.http.Jar.Cookies(own))
+	}
+	for _, path := range []string{"/", "/s/", "/waiting", "/s/AAAAAAAAAAAAAAAAAAAAAAAAAA/"} {
+		other := &url.URL{Scheme: "http", Host: own.Hostname() + ":1", Path: path}
+		if got := b.http.Jar.Cookies(other); len(got) > 0 {
+			t.Errorf("%s gets %v", other, got)
+		}
+	}
+	stranger := newBrowser(t, open(t, gatewaytest.Options{}))
+	for _, path := range []string{"/", "/login", "/s/", "/waiting"} {
+		if body := stranger.see(path); strings.Contains(body, "/s/") {
+			t.Errorf("who has not logged in learns the path:\n%s", body)
+		}
+	}
+}
+
 func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	t.Parallel()
 	gw := open(t, gatewaytest.Options{})

@@ -41,7 +41,7 @@ func field(name string, attributes ...h.Node) h.Node {
 
 func (s *Server) loginForm(w http.ResponseWriter, r *http.Request) {
 	if s.doors.find(s.cookie(r, loginCookie)) != nil {
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, s.below+"/", http.StatusSeeOther)
 		return
 	}
 	s.showLogin(w, r, http.StatusOK, "")
@@ -66,7 +66,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	case right:
 		s.o.Logger.Info("operator logged in", "by", by, "from", from)
 		s.setCookie(w, loginCookie, cookie)
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, s.below+"/", http.StatusSeeOther)
 	case tooOften:
 		w.Header().Set("Retry-After", "60")
 		s.showLogin(w, r, http.StatusTooManyRequests, "Too many tries. Wait a minute; the parley commands on the machine itself work meanwhile.")

@@ -69,6 +69,7 @@ type Server struct {
 	host   string // as browsers say it
 	secure bool   // they come by https
 	key    []byte // of the forms' tokens; new at every start
+	below  string // the path of all that is shown to who has logged in; empty: that of the first page
 	doors  *doors
 }
 
@@ -90,6 +91,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("page.url: %w", err), s.Close())
 	}
 	s.host, s.secure = u.Host, u.Scheme == "https"
+	if !s.secure { // see setCookie
+		s.below = "/s/" + rand.Text()
+	}
 	return s, nil
 }
 
@@ -114,7 +118,10 @@ func (s *Server) Handler() http.Handler {
 	open.HandleFunc("GET /static/{name}", serveStatic)
 	open.HandleFunc("GET /login", s.loginForm)
 	open.HandleFunc("POST /login", s.login)
-	open.Handle("/", s.loggedIn(closed))
+	open.Handle(s.below+"/", s.loggedIn(http.StripPrefix(s.below, closed)))
+	if s.below != "" {
+		open.HandleFunc("/", sendToLogin)
+	}
 
 	for pattern, v := range s.o.Pages.Views {
 		closed.HandleFunc(pattern, s.show(v))
@@ -123,6 +130,7 @@ func (s *Server) Handler() http.Handler {
 		closed.HandleFunc(pattern, s.do(d))
 	}
 	closed.HandleFunc("POST /logout", s.logout)
+	closed.HandleFunc("GET /static/{name}", serveStatic)
 	return s.guard(open)
 }
 

@@ -30,7 +30,7 @@ func (s *Server) show(v View) http.HandlerFunc {
 			s.o.Logger.Info("operator page not shown", "path", r.URL.Path, "by", at.by, "error", err)
 			p = problemPage(err)
 		}
-		render(w, status, p, Frame{Now: s.o.Now().UTC(), Token: at.token, By: at.by, notices: at.takeNotices()})
+		render(w, status, p, Frame{Now: s.o.Now().UTC(), Token: at.token, By: at.by, below: s.below, notices: at.takeNotices()})
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *Server) do(d Deed) http.HandlerFunc {
 			n = notice{Text: "Nothing was done: " + err.Error(), Bad: true}
 		}
 		at.tell(n)
-		http.Redirect(w, r, next, http.StatusSeeOther)
+		http.Redirect(w, r, s.below+next, http.StatusSeeOther)
 	}
 }
 

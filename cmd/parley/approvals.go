@@ -60,14 +60,19 @@ func listApprovalsCommand(p program) *cobra.Command {
 		case o.json:
 			return o.printJSON(page)
 		case len(listed) == 0:
-			_, err := fmt.Fprintln(o.out, "Nothing waits for permission.")
-			return err //nolint:wrapcheck // the caller says what failed
+			if _, err := fmt.Fprintln(o.out, "Nothing waits for permission."); err != nil {
+				return err //nolint:wrapcheck // the caller says what failed
+			}
+			return printUnreadable(o, "nobody decides about them", page.Problem)
 		}
 		t := newTable("CODE", "ID", "STATE", "WHAT", "ASKED", "EXPIRES", "BY", "CONVERSATION")
 		for _, a := range listed {
 			t.add(sanitize(a.Code), sanitize(a.ID), string(a.State), sanitize(describeAsked(a)), formatTime(a.At), formatTime(a.Expires), sanitize(a.By), sanitize(a.Key))
 		}
-		return t.print(o.out)
+		if err := t.print(o.out); err != nil {
+			return err
+		}
+		return printUnreadable(o, "nobody decides about them", page.Problem)
 	})
 	c.Flags().BoolVar(&all, "all", false, "with those of the last seven days that were decided or have expired")
 	return c

@@ -70,10 +70,15 @@ func accessText(e admin.AccessEntry) string {
 
 // printProblem names the records that cannot be read, if there are any.
 func printProblem(o *operator, problem string) error {
+	return printUnreadable(o, "their people are shut out", problem)
+}
+
+// printUnreadable names records that cannot be read, if there are some, and what follows from that.
+func printUnreadable(o *operator, so, problem string) error {
 	if problem == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(o.out, "\nNot readable, so their people are shut out: %s\n", sanitize(problem))
+	_, err := fmt.Fprintf(o.out, "\nNot readable, so %s: %s\n", so, sanitize(problem))
 	return err //nolint:wrapcheck // the caller says what failed
 }
 

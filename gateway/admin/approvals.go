@@ -68,6 +68,8 @@ const (
 type ApprovalPage struct {
 	Now       time.Time  `json:"now"`
 	Approvals []Approval `json:"approvals"`
+	// Problem names requests that cannot be read, about which nobody decides.
+	Problem string `json:"problem,omitempty"`
 }
 
 // ApprovalDetail is one request with what would run.
@@ -80,10 +82,10 @@ type ApprovalDetail struct {
 
 func (desk approvalDesk) approvals(r *http.Request) (any, error) {
 	all, err := approvals.List(r.Context(), desk.o.Store, "", desk.o.Now())
-	if err != nil {
+	page := ApprovalPage{Now: desk.o.Now().UTC(), Approvals: []Approval{}}
+	if page.Problem, err = passUnreadable(err); err != nil {
 		return nil, err
 	}
-	page := ApprovalPage{Now: desk.o.Now().UTC(), Approvals: []Approval{}}
 	for _, a := range all {
 		one, err := desk.describeApproval(r.Context(), a)
 		if err != nil {
@@ -95,7 +97,6 @@ func (desk approvalDesk) approvals(r *http.Request) (any, error) {
 	return page, nil
 }
 
-// describeApproval returns a request as operators see it.
 // decidedBy returns who decided about a request, as an operator reads it.
 func decidedBy(a approvals.Request) string {
 	if a.By.Operator && a.By.Name != "" {
@@ -104,6 +105,7 @@ func decidedBy(a approvals.Request) string {
 	return a.By.String()
 }
 
+// describeApproval returns a request as operators see it.
 func (desk approvalDesk) describeApproval(ctx context.Context, a approvals.Request) (Approval, error) {
 	d := Approval{
 		ID: a.ID, Code: a.Code, State: ApprovalState(a.State), Tool: a.Call.Name, Session: a.Session, Channel: a.Channel,
@@ -134,7 +136,7 @@ func (desk approvalDesk) findApproval(r *http.Request) (approvals.Request, error
 		return approvals.Request{}, err
 	}
 	all, err := approvals.List(r.Context(), desk.o.Store, "", desk.o.Now())
-	if err != nil {
+	if _, err = passUnreadable(err); err != nil {
 		return approvals.Request{}, err
 	}
 	var fits []approvals.Request
@@ -219,7 +221,7 @@ func (desk approvalDesk) awaitDecision(ctx context.Context, a approvals.Request,
 	defer over.Stop()
 	for {
 		all, err := approvals.List(ctx, desk.o.Store, a.Token, desk.o.Now())
-		if err != nil {
+		if _, err = passUnreadable(err); err != nil {
 			return nil, err
 		}
 		m, err := desk.o.Store.Mailbox(ctx, a.Token)

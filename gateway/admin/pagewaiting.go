@@ -13,6 +13,7 @@ type waitingView struct {
 	Status  Status
 	Asked   []ApprovalDetail // what expires first stands first
 	Hidden  int
+	Problem string // requests that cannot be read
 	Decided []Approval
 }
 
@@ -29,7 +30,7 @@ func waitingPage(r *http.Request, ask *Client) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	v := waitingView{Status: st}
+	v := waitingView{Status: st, Problem: all.Problem}
 	for i := len(all.Approvals) - 1; i >= 0; i-- {
 		if a := all.Approvals[i]; a.State != AwaitsApproval && len(v.Decided) < decidedShown {
 			v.Decided = append(v.Decided, a)
@@ -54,7 +55,8 @@ func waitingPage(r *http.Request, ask *Client) (page.Page, error) {
 func (v waitingView) body(f page.Frame) h.Node {
 	return h.Group{
 		section("asked", "For your permission",
-			h.If(len(v.Asked) == 0, h.P(h.Text("Nothing waits for a permission."))),
+			h.If(v.Problem != "", h.P(h.Class("verdict bad"), page.Block(v.Problem))),
+			h.If(len(v.Asked) == 0 && v.Problem == "", h.P(h.Text("Nothing waits for a permission."))),
 			h.Map(v.Asked, func(a ApprovalDetail) h.Node { return a.article(f) }),
 			h.If(v.Hidden != 0, h.P(h.Text(page.Count(v.Hidden, "further request")+": "), command("parley approvals ls"), h.Text(" lists all."))),
 		),

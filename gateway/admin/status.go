@@ -215,8 +215,12 @@ func (desk statusDesk) countWork(ctx context.Context, st *Status) error {
 		return err
 	}
 	asked, err := approvals.Waiting(ctx, desk.o.Store, st.Now)
+	unreadable, err := passUnreadable(err)
 	if err != nil {
 		return err
+	}
+	if unreadable != "" {
+		st.Problems = append(st.Problems, "of what waits for permission something cannot be read: "+unreadable)
 	}
 	if err := desk.countSchedules(ctx, st); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (es *editions) exchange() (admin.Reloaded, error) {
 	e.warn()
 	changed := append(append([]string{}, change.Changed...), changedFiles(was, e)...)
 	slices.Sort(changed)
-	restart := append(append([]string{}, change.NeedRestart...), e.cfg.AdaptersBehind(es.cfg)...)
+	restart := append([]string{}, slices.Concat(change.NeedRestart, e.cfg.AdaptersBehind(es.cfg), e.cfg.JobsBehind())...)
 	if es.equipment.opened.sandbox == nil && len(e.cfg.Tools.Commands) > 0 && es.cfg.HasRole(settings.RoleWorker) { // nothing to run them in
 		restart = append(restart, toolsFile)
 		changed = slices.DeleteFunc(changed, func(path string) bool { return path == toolsFile })

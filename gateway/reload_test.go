@@ -328,6 +328,47 @@ func TestWhatNeedsARestartIsNamedUntilItIsDone(t *testing.T) {
 	want("taken back", []string{"agents.main.prompt"}, nil, says("RULE-three."))
 }
 
+// A job that goes by an account which a reload does not open waits for the restart, too: until then
+// nothing runs it, and others run.
+func TestAJobOfANewAccountWaitsForTheRestart(t *testing.T) {
+	t.Parallel()
+	env := gatewaytest.Open(t, gatewaytest.Options{Brain: (&looksFirst{}).answer, Change: says("RULE-one.")})
+	gw := env.Start()
+	client := admin.NewClient(gw.AdminSocket())
+	gw.Rewrite(func(c *settings.Config) {
+		says("RULE-one.")(c)
+		tg := c.Channels.Telegram["tg"]
+		tg.Access = policy.Access{People: []string{"1001"}}
+		further := tg
+		further.Token = settings.NewSecret("4200000077:AAexampleAAexampleAAexampleAAexample")
+		c.Channels.Telegram = map[string]settings.TelegramConfig{"further": further, "tg": tg}
+		for _, account := range []string{"tg", "further"} {
+			c.Cron.Jobs = append(c.Cron.Jobs, settings.JobConfig{
+				Name: "of_" + account, Schedule: "0 0 29 2 *", Prompt: "hello", To: settings.JobTarget{Account: account, Person: "1001"},
+			})
+		}
+	})
+	r, err := client.Reload(t.Context())
+	noError(t, err)
+	if want := []string{"channels.telegram.further", "cron.jobs[1]"}; !slices.Equal(r.NeedRestart, want) {
+		t.Errorf("restart %q, want %q", r.NeedRestart, want)
+	}
+	jobs, err := client.Jobs(t.Context())
+	noError(t, err)
+	if len(jobs.Jobs) != 1 || jobs.Jobs[0].Name != "of_tg" {
+		t.Errorf("the jobs are %+v", jobs.Jobs)
+	}
+	if _, err := client.RunJob(t.Context(), "of_further"); err == nil {
+		t.Error("the job of the account that is not open is run")
+	}
+	gw.Ask(gatewaytest.Ann, "what comes behind it in the log")
+	st, err := client.Status(t.Context())
+	noError(t, err)
+	if st.DeadLetters != 0 || st.Work.Waiting != 0 {
+		t.Errorf("%d dead letters, and work %+v", st.DeadLetters, st.Work)
+	}
+}
+
 // Whoever is not listed any more is refused from the next message on, and limits and bindings
 // hold for it; a new agent's model has metrics of its own.
 func TestAccessLimitsAgentsAndBindingsAreReloaded(t *testing.T) {

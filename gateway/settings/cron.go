@@ -78,14 +78,33 @@ func (c CronConfig) filled() CronConfig {
 	return c
 }
 
-// JobsByName returns the jobs of settings that Validate accepts.
+// JobsByName returns the jobs of settings that Validate accepts, but for those of JobsBehind.
 func (c Config) JobsByName() map[string]schedule.Job {
 	m := make(map[string]schedule.Job, len(c.Cron.Jobs))
 	for _, j := range c.Cron.Jobs {
-		var ignored problems.List
-		m[j.Name] = j.job(c, &ignored, "")
+		if job, ok := j.placed(c); ok {
+			m[j.Name] = job
+		}
 	}
 	return m
+}
+
+// JobsBehind returns the paths of the jobs that go by what c has not: a bot account that a reload did
+// not open, so that they need a restart.
+func (c Config) JobsBehind() (paths []string) {
+	for i, j := range c.Cron.Jobs {
+		if _, ok := j.placed(c); !ok {
+			paths = append(paths, fmt.Sprintf("cron.jobs[%d]", i))
+		}
+	}
+	return paths
+}
+
+// placed returns what is to run of j; false: there is nowhere to run it.
+func (j JobConfig) placed(c Config) (schedule.Job, bool) {
+	var ignored problems.List
+	job := j.job(c, &ignored, "")
+	return job, job.Key != (sessionkeys.Key{})
 }
 
 // validateCron reports the mistakes in the jobs.

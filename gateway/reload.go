@@ -25,6 +25,7 @@ type editions struct {
 	current   atomic.Pointer[edition]
 	reloading sync.Mutex // held while another edition is put in its place
 	reloads   reloads
+	found     atomic.Pointer[look] // what is in force, as it was read
 	prices    *prices.Table
 	circuits  *llm.Circuits
 
@@ -48,6 +49,7 @@ func newEditions(s *setup, first *edition) (*editions, error) {
 	first = first.withPrices(es.prices.View())
 	first.warn()
 	es.current.Store(first)
+	es.found.Store(&look{cfg: s.cfg, said: first.said})
 	return es, nil
 }
 
@@ -126,6 +128,7 @@ func (es *editions) exchange() (admin.Reloaded, error) {
 	es.prices.Adopt(list)
 	e = e.withPrices(es.prices.View())
 	es.current.Store(e)
+	es.found.Store(&look{cfg: next, said: e.said})
 	if es.o.Level != nil {
 		es.o.Level.Set(e.cfg.Log.SlogLevel())
 	}
@@ -295,12 +298,11 @@ func (es *editions) lookAtFiles() (l look) {
 const watchInterval = 5 * time.Second
 
 // watchFiles reloads when two looks in a row found something else than what was looked at
-// when the gateway was started or last reloaded by it: what an editor has half written may
-// have no mistake. It compares contents and follows links, so that files are seen too which a
+// when the gateway was started or last reloaded, by it or by an operator: what an editor has half
+// written may have no mistake. It compares contents and follows links, so that files are seen too which a
 // cluster exchanges through a link of their folder. A mistake is told once.
 func (es *editions) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
-	known := look{cfg: es.cfg, said: es.present().said}
-	var seen *look
+	var known, found, seen *look
 	for {
 		select {
 		case <-done:
@@ -310,14 +312,17 @@ func (es *editions) watchFiles(done <-chan struct{}, tick <-chan time.Time) {
 		if !es.present().cfg.Reload.Watch {
 			continue
 		}
+		if f := es.found.Load(); f != found {
+			known, found, seen = f, f, nil
+		}
 		now := es.lookAtFiles()
 		switch {
-		case now.same(known):
+		case now.same(*known):
 			seen = nil
 		case seen == nil || !now.same(*seen):
 			seen = &now
 		default:
-			known, seen = now, nil
+			known, seen = &now, nil
 			_, _ = es.reload() // log, status and metrics say it
 		}
 	}

@@ -468,6 +468,11 @@ func TestAGatewayThatWatchesTakesAChangeUpByItself(t *testing.T) {
 	gw.Rewrite(watched("RULE-four.")) // the first one was half written
 	look(1, "two")
 	look(2, "four") // the last look sees that the one before has ended
+	gw.Rewrite(watched("RULE-five."))
+	_, err = gw.Reload()
+	noError(t, err)
+	gw.Rewrite(watched("RULE-four.")) // taken back before it looks
+	look(3, "four")
 	gw.Break(errMistaken)
 	look(5, "four")
 	log.await(t, "configuration not reloaded")

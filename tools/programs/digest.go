@@ -86,7 +86,7 @@ func (b *binding) cut(name string) string {
 
 // follow returns where a name leads through the links on its way, which mean what the script calls the
 // workspace: to another name, or out of the workspace by that link.
-func (b *binding) follow(name string) (real, out string) {
+func (b *binding) follow(name string) (place, out string) {
 	for range maxLinks {
 		at, to := b.findLink(name)
 		if at == "" {
@@ -142,12 +142,12 @@ func (b *binding) add(name string) error {
 	if name == "" || slices.Contains(b.names, name) {
 		return nil
 	}
-	real, out := b.follow(name)
+	place, out := b.follow(name)
 	if out != "" {
 		b.names, b.lines = append(b.names, name), append(b.lines, name+" -> "+out)
 		return nil
 	}
-	info, err := b.root.Stat(filepath.FromSlash(real))
+	info, err := b.root.Stat(filepath.FromSlash(place))
 	if err != nil || !info.Mode().IsRegular() {
 		return nil //nolint:nilerr // it names no file
 	}
@@ -155,7 +155,7 @@ func (b *binding) add(name string) error {
 		return fmt.Errorf("the files that it names have more than the %d MiB for which a permission can hold", maxBound>>20)
 	}
 	b.names = append(b.names, name)
-	b.lines = append(b.lines, name+" "+b.digest(real, info.Size()))
+	b.lines = append(b.lines, name+" "+b.digest(place, info.Size()))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package folders_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,13 +17,29 @@ import (
 	"parley/folders"
 )
 
+// The folder of a user is named from the one in which the tests run, since those above it may be
+// closed to that user.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "folders-*")
+		if err == nil {
+			defer func() { _ = os.RemoveAll(dir) }()
+			err = errors.Join(os.Chmod(dir, 0o711), os.Chdir(dir)) //nolint:gosec // another user works in it
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
 // asUser runs a test in a folder of a user for whom rights count: for root they do not.
 func asUser(t *testing.T, test func(dir string)) {
 	t.Helper()
-	temp := t.TempDir()
-	noError(t, os.Chmod(filepath.Dir(temp), 0o711)) //nolint:gosec // another user passes through it
-	dir := filepath.Join(temp, "dir")
-	noError(t, os.Mkdir(dir, 0o700))
+	dir, err := os.MkdirTemp(".", "of-a-user-")
+	noError(t, err)
+	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
 	if os.Geteuid() != 0 {
 		test(dir)
 		return

@@ -259,8 +259,8 @@ func (r *toolRunner) invoke(ctx context.Context, b batch, c call, tool tools.Too
 	return &f, nil
 }
 
-// cutShort returns what is known of a call that ended with err because ctx did: nil, unless the turn is
-// over and the tool knows that nobody charges for the call.
+// cutShort returns the result of a call that ended with err because ctx did. It is nil but for a turn
+// that is over and an err that is tools.ErrUnpaid: such a call is settled, and costs nothing.
 func (r *toolRunner) cutShort(ctx context.Context, b batch, c call, err error) *finishedCall {
 	if !endsTurn(ctx) || !errors.Is(err, tools.ErrUnpaid) {
 		return nil

@@ -29,7 +29,8 @@ type File struct {
 
 // Open opens a regular file for reading, also one that its owner may not read, if it may.
 func (f File) Open() (*os.File, error) {
-	// What was a regular file may have become a pipe, for which nobody waits.
+	// A program may have put a named pipe in the place of the file. Without O_NONBLOCK, opening that
+	// waits for a writer.
 	const how = os.O_RDONLY | syscall.O_NONBLOCK
 	name := f.Info.Name()
 	open, err := f.In.OpenFile(name, how, 0)

@@ -78,7 +78,7 @@ func (r *receiver) fillEdit(e *event, c *eventCallback, in *innerEvent) error {
 	return r.fillMessage(e, c, in, p, user, channels.Edited, false)
 }
 
-// fillMessage fills in what somebody said, or made of it by an edit.
+// fillMessage fills in a post: as its author wrote it, or as it reads after an edit.
 func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *post, user string, kind channels.EventKind, mention bool) error {
 	m := &e.message
 	switch {

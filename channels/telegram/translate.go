@@ -119,7 +119,7 @@ func (r *receiver) fillMessage(m *channels.Message, t *message, edited bool) err
 	case m.Address.Kind == sessionkeys.Channel:
 		m.Problem = "a post in a channel"
 		return nil
-	case t.Chat.ToAChannel: // one chat for all, in which parley could tell nobody apart
+	case t.Chat.ToAChannel: // all who write share this chat, and one session would mix their conversations
 		m.Problem = "a direct message to a channel"
 		return nil
 	case edited && isMoving(t.raw): // Telegram brings each movement so, for up to eight hours

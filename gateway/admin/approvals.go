@@ -68,7 +68,7 @@ const (
 type ApprovalPage struct {
 	Now       time.Time  `json:"now"`
 	Approvals []Approval `json:"approvals"`
-	// Problem names requests that cannot be read, about which nobody decides.
+	// Problem names the requests that cannot be read: operators cannot decide about them.
 	Problem string `json:"problem,omitempty"`
 }
 

@@ -83,7 +83,7 @@ func (d *Handler) answerAccess(ctx context.Context, by messages.Caller, sign, ar
 	return usage, nil
 }
 
-// subject is somebody whom an id means, with what was decided about them.
+// subject is a person whom an id may stand for, with the decision about them.
 type subject struct {
 	channels.Sender
 	standing policy.Standing

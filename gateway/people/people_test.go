@@ -118,6 +118,19 @@ func TestRuling(t *testing.T) {
 func TestWhoIsLetInByTheirOtherID(t *testing.T) {
 	t.Parallel()
 	who, owner := channels.Sender{ID: "aci", Alias: "+49"}, people.By{ID: "7"}
+	pairThenDeny := func(b *book, by people.By) {
+		b.t.Helper()
+		code, _, err := b.Ask(b.t.Context(), "tg", who)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if _, err := b.approve("tg", code, "e1"); err != nil {
+			b.t.Fatal(err)
+		}
+		if _, err := b.Deny(b.t.Context(), "tg", who.Alias, by); err != nil {
+			b.t.Fatal(err)
+		}
+	}
 	for name, c := range map[string]struct {
 		undo func(b *book, id string) error
 		want policy.Ruling
@@ -135,16 +148,7 @@ func TestWhoIsLetInByTheirOtherID(t *testing.T) {
 			t.Run(name+" by "+id, func(t *testing.T) {
 				t.Parallel()
 				b := open(t)
-				code, _, err := b.Ask(t.Context(), "tg", who)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := b.approve("tg", code, "e1"); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := b.Deny(t.Context(), "tg", who.Alias, owner); err != nil {
-					t.Fatal(err)
-				}
+				pairThenDeny(b, owner)
 				b.want("tg", who, policy.ShutOutByOwner)
 				if err := c.undo(b, id); err != nil {
 					t.Fatal(err)
@@ -156,16 +160,7 @@ func TestWhoIsLetInByTheirOtherID(t *testing.T) {
 	t.Run("stays out whom the operator has shut out by one", func(t *testing.T) {
 		t.Parallel()
 		b := open(t)
-		code, _, err := b.Ask(t.Context(), "tg", who)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.approve("tg", code, "e1"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.Deny(t.Context(), "tg", who.Alias, people.By{}); err != nil {
-			t.Fatal(err)
-		}
+		pairThenDeny(b, people.By{})
 		for _, id := range []string{who.ID, who.Alias} {
 			if _, err := b.Allow(t.Context(), "tg", id, roles.None, owner); !errors.Is(err, people.ErrShutOut) {
 				t.Errorf("an owner lets in %s: %v", id, err)

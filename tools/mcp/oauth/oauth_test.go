@@ -2,7 +2,6 @@ package oauth_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -296,48 +295,6 @@ func TestProcessesReplaceATokenOnce(t *testing.T) {
 		r.isAccepted(r.Client)
 	}
 	r.isRight()
-}
-
-// An authorization server gives a new token to who has asked for it, though that call is over by then:
-// it takes the old one no more.
-func TestATokenIsReplacedThoughItsCallIsOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
-	r.logIn()
-	before, err := token(t, r.Client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var once sync.Once
-	asked, answer := make(chan struct{}), make(chan struct{})
-	r.Spoil = func(what string, _ map[string]any) {
-		if what == "token" {
-			once.Do(func() { close(asked); <-answer })
-		}
-	}
-	r.pass(mcptest.Lifetime)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	source, err := r.TokenSource(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	go func() {
-		_, err := source.Token()
-		ended <- err
-	}()
-	<-asked
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the call that is over gets %v", err)
-	}
-	close(answer)
-	r.Wait()
-	after, err := token(t, r.Client)
-	if err != nil || after == "" || after == before || r.Asked("refresh_token") != 1 {
-		t.Errorf("then another token: %v, %v; asked %d times", after != "" && after != before, err, r.Asked("refresh_token"))
-	}
 }
 
 func TestALoginThatIsOver(t *testing.T) {

@@ -3,6 +3,7 @@ package slack_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"parley/channels"
 	"parley/channels/slack"
@@ -141,6 +142,28 @@ func TestAMentionThatAnEditAddsIsOneEvent(t *testing.T) {
 				t.Errorf("of an edit after %q came %+v and %+v", before, got[0], m)
 			}
 		}
+	}
+}
+
+// edited.ts counts whole seconds.
+func TestTwoEditsWithinASecondAreTwo(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := newRig(t, func(o *sim.Options) { o.Now = func() time.Time { return now } })
+	x := r.run(t)
+	dm := r.dm(t, ann)
+	post := r.say(t, dm, ann, "one", sim.SayOptions{})
+	x.said()
+	events := map[string]bool{}
+	for _, text := range []string{"two", "three"} {
+		if _, err := r.Edit(dm.ID, post.TS, text, sim.SayOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		m := x.next()
+		if m.Kind != channels.Edited || m.Text != text || events[m.Event] {
+			t.Errorf("the edit to %q came as %+v", text, m)
+		}
+		events[m.Event] = true
 	}
 }
 

@@ -3,6 +3,8 @@ package slack
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 
@@ -48,7 +50,8 @@ func (r *receiver) fillPost(e *event, c *eventCallback, in *innerEvent, mention 
 }
 
 // fillEdit takes an edit. Slack also says so when it unfurls a link or keeps books
-// of its own: only what a person changed has another edited.ts.
+// of its own: only what a person changed has another edited.ts, which counts whole
+// seconds, or another text.
 func (r *receiver) fillEdit(e *event, c *eventCallback, in *innerEvent) error {
 	if in.Message == nil {
 		return errNoInner
@@ -66,7 +69,7 @@ func (r *receiver) fillEdit(e *event, c *eventCallback, in *innerEvent) error {
 	switch {
 	case in.Message.Subtype == assistantRoot: // its title, which has an author and a time
 		problem = "the title of an " + assistantRoot
-	case p.Edited == nil || p.Edited.TS == "" || p.Edited.TS == before:
+	case p.Edited == nil || p.Edited.TS == "" || p.Edited.TS == before && p.Text == in.Previous.Text:
 		problem = "a message that nobody edited"
 	}
 	if problem != "" {
@@ -76,6 +79,14 @@ func (r *receiver) fillEdit(e *event, c *eventCallback, in *innerEvent) error {
 		return nil
 	}
 	return r.fillMessage(e, c, in, p, user, channels.Edited, false)
+}
+
+// editID returns what identifies an edit: the second in which it was made is not
+// enough, because two may fall into one.
+func editID(p *post) string {
+	h := fnv.New64a()
+	h.Write([]byte(p.Text))
+	return fmt.Sprintf("e-%s-%s-%016x", p.TS, p.Edited.TS, h.Sum64())
 }
 
 // fillMessage fills in a post: as its author wrote it, or as it reads after an edit.
@@ -94,7 +105,7 @@ func (r *receiver) fillMessage(e *event, c *eventCallback, in *innerEvent, p *po
 	// One post is one event, whatever brought it, and however often; and so is one edit.
 	m.Event, m.MessageID, m.SentAt = "m-"+p.TS, p.TS, timeOf(p.TS)
 	if kind == channels.Edited {
-		m.Event, m.SentAt = "e-"+p.TS+"-"+p.Edited.TS, timeOf(p.Edited.TS)
+		m.Event, m.SentAt = editID(p), timeOf(p.Edited.TS)
 	}
 	m.Sender = r.sender(c, user, p)
 	m.Attachments = attachments(p.Files)

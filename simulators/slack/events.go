@@ -86,7 +86,7 @@ func (s *rooms) publishChange(r *room, now, before *wireMessage, told *ActionRes
 	entry := EventEntry{
 		Kind: "message/message_changed", Channel: r.channel.ID, TS: now.TS, ThreadTS: now.ThreadTS, User: now.User, Text: now.Text, Bot: s.botOf(now),
 	}
-	if now.Edited == nil || before.Edited != nil && before.Edited.TS == now.Edited.TS { // nobody edited it
+	if now.Edited == nil || before.Edited != nil && before.Edited.TS == now.Edited.TS && before.Text == now.Text { // nobody edited it
 		s.spread(r, e, entry, told)
 		return
 	}

@@ -29,6 +29,8 @@ const (
 // and not what it says.
 var blocksRefused = []string{
 	"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_many_blocks", "markdown_text_conflict", "block_mismatch", "blocks_too_large",
+	"invalid_attachments", // of tables, which a markdown block may hold
+	"msg_too_long",
 }
 
 // threadGone are the words with which Slack says that there is no such thread, or that it takes
@@ -105,8 +107,8 @@ func (c *Channel) post(ctx context.Context, r channels.Reply) (channels.Receipt,
 	}
 }
 
-// maxEdited is how many characters chat.update takes as a text, as opposed to a
-// block; chat.postMessage takes ten times as many.
+// maxEdited is how many bytes chat.update takes as a text, as opposed to a block;
+// chat.postMessage takes more: https://github.com/openclaw/openclaw/pull/115027
 const maxEdited = 4000
 
 // Edit changes the text of a message, and ends the growing of one that Begin
@@ -134,7 +136,7 @@ func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID 
 		switch {
 		case markdown != "":
 			text = truncate(text, maxEdited) // only what a notification shows
-		case utf8.RuneCountInString(text) > maxEdited:
+		case len(text) > maxEdited:
 			return refusedError(method, "the text is too long for an edit")
 		}
 		// Without blocks in the call Slack would keep the ones that are there.
@@ -160,13 +162,17 @@ func (c *Channel) update(ctx context.Context, to sessionkeys.Address, messageID 
 	}
 }
 
-// truncate is as much of mrkdwn as has at most that many characters, whole words
+// truncate is as much of mrkdwn as has at most that many bytes, whole words
 // if it must be cut, and no half of an escape or a link.
 func truncate(mrkdwn string, limit int) string {
-	if utf8.RuneCountInString(mrkdwn) <= limit {
+	if len(mrkdwn) <= limit {
 		return mrkdwn
 	}
-	cut := string([]rune(mrkdwn)[:limit-1])
+	end := limit - len("…")
+	for !utf8.RuneStart(mrkdwn[end]) {
+		end--
+	}
+	cut := mrkdwn[:end]
 	if i := strings.LastIndexByte(cut, '<'); i > strings.LastIndexByte(cut, '>') {
 		cut = cut[:i]
 	}

@@ -54,7 +54,7 @@ func readPost(c *call, limit int) post {
 	if p.text == "" && p.blocks == nil && p.attached == nil {
 		panic(refuse("no_text"))
 	}
-	if limit > 0 && utf8.RuneCountInString(p.text) > limit {
+	if limit > 0 && len(p.text) > limit { // bytes: https://github.com/openclaw/openclaw/pull/115027
 		panic(refuse("msg_too_long"))
 	}
 	if r := []rune(p.text); len(r) > maxText {

@@ -73,6 +73,7 @@ func TestRefusalsNameTheirError(t *testing.T) {
 		{botToken, "chat.postMessage", map[string]any{"channel": general.ID, "text": "x", "thread_ts": "yesterday"}, "invalid_thread_ts"},
 		{botToken, "chat.postMessage", map[string]any{"channel": general.ID, "text": "x", "metadata": map[string]any{"event_type": "a"}}, "invalid_metadata_schema"},
 		{botToken, "chat.update", map[string]any{"channel": general.ID, "ts": mine.TS, "text": strings.Repeat("a", 4001)}, "msg_too_long"},
+		{botToken, "chat.update", map[string]any{"channel": general.ID, "ts": mine.TS, "text": strings.Repeat("ж", 2001)}, "msg_too_long"},
 		{botToken, "chat.update", map[string]any{"channel": general.ID, "ts": said.TS, "text": "a"}, "cant_update_message"},
 		{botToken, "chat.update", map[string]any{"channel": general.ID, "ts": "1.2", "text": "a"}, "message_not_found"},
 		{botToken, "chat.delete", map[string]any{"channel": general.ID, "ts": said.TS}, "cant_delete_message"},

@@ -152,7 +152,8 @@ func (c *client) markRateLimited(e *channels.Error, r *recipient) {
 		e.RetryAfter = max(e.RetryAfter, c.floods.nextWait(c.o.Flood))
 		return
 	}
-	if e.RetryAfter == 0 {
+	asked := e.RetryAfter
+	if e.RetryAfter == 0 || e.RetryAfter > c.o.Challenge { // a captcha may be solved at any moment, and nothing tells of it
 		e.RetryAfter = c.o.Challenge
 	}
 	if r == nil {
@@ -160,7 +161,7 @@ func (c *client) markRateLimited(e *channels.Error, r *recipient) {
 	}
 	e.Message = "Signal asks for a captcha before it takes more"
 	c.o.Log.Error("signal requires a captcha before it accepts more messages from this account: solve one at https://signalcaptchas.org/challenge/generate.html "+
-		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", markup.Brief(r.Token), "wait", e.RetryAfter)
+		"and give it to signal-cli with submitRateLimitChallenge", "account", c.o.Account, "challenge", markup.Brief(r.Token), "wait", asked)
 }
 
 // markUntrusted is a refusal because somebody's key is another than before.
@@ -179,7 +180,11 @@ func (c *client) markUntrusted(e *channels.Error, s sendResult) {
 // got: it is not sent again, since they would get it twice.
 func (c *client) logMissed(to string, s sendResult) {
 	for _, r := range s.failures() {
-		c.o.Log.Warn("message missed some members of a group", "group", to, "person", markup.Brief(r.label()), "reason", markup.Brief(r.Type), "remedy", remedy(r.Type))
+		about := []any{"group", to, "person", markup.Brief(r.label()), "reason", markup.Brief(r.Type), "remedy", remedy(r.Type)}
+		if r.Token != "" {
+			about = append(about, "challenge", markup.Brief(r.Token))
+		}
+		c.o.Log.Warn("message missed some members of a group", about...)
 	}
 }
 

@@ -184,10 +184,9 @@ func (s *sender) checkSendable(ctx context.Context, op string, to sessionkeys.Ad
 func (s *sender) noteFailure(to sessionkeys.Address, e *channels.Error, result sendResult) {
 	switch e.Kind {
 	case channels.RateLimit:
-		r := result.first(rateLimited)
 		chat := to.Peer
-		if r != nil && r.Token != "" || r == nil && (e.Status == codeRateLimit || e.Status == codeCaptcha) {
-			chat = "" // a captcha is asked of the account
+		if result.first(rateLimited) == nil && (e.Status == codeRateLimit || e.Status == codeCaptcha) {
+			chat = "" // it names nobody, so it means the account
 		}
 		s.Waits.Note("", chat, e.RetryAfter)
 	case channels.Ambiguous:

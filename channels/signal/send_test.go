@@ -190,7 +190,7 @@ func TestWhileSignalWaitsForACaptchaNothingIsAskedOfIt(t *testing.T) {
 	}
 	calls := r.Totals().Calls
 	now = now.Add(time.Minute)
-	_, err = ch.Send(t.Context(), channels.Reply{To: direct(bob), Body: channels.Body{Text: "hi"}})
+	_, err = ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}})
 	if e := failed(t, err); e.Kind != channels.RateLimit || e.RetryAfter != 4*time.Minute {
 		t.Errorf("Send gave %v, %v", err, e.RetryAfter)
 	}
@@ -199,7 +199,7 @@ func TestWhileSignalWaitsForACaptchaNothingIsAskedOfIt(t *testing.T) {
 	}
 	r.ClearFaults()
 	now = now.Add(4 * time.Minute)
-	if _, err = ch.Send(t.Context(), channels.Reply{To: direct(bob), Body: channels.Body{Text: "hi"}}); err != nil {
+	if _, err = ch.Send(t.Context(), channels.Reply{To: direct(ann), Body: channels.Body{Text: "hi"}}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -77,6 +77,8 @@ func TestAFailedSendSaysWhetherTheMessageMayHaveArrived(t *testing.T) {
 		"bad token":                   {api(401, "Unauthorized", ""), channels.Unauthorized, 0, ""},
 		"malformed token":             {api(404, "Not Found", ""), channels.Unauthorized, 0, ""},
 		"server error":                {api(500, "Internal Server Error", ""), channels.Unsent, 0, ""},
+		"server that is shut down":    {api(500, "Internal Server Error: restart", ""), channels.Ambiguous, 0, ""},
+		"sent, and deleted":           {api(500, "Internal Server Error: sent message was immediately deleted and can't be returned", ""), channels.Refused, 0, ""},
 		"server in between":           {page(502, "<html>Bad Gateway</html>"), channels.Ambiguous, 0, ""},
 		"server without a word":       {page(504, ""), channels.Ambiguous, 0, ""},
 		"page of a proxy":             {page(413, "<html>too large</html>"), channels.Refused, 0, ""},

@@ -36,6 +36,8 @@ const (
 	Truncated Trouble = "truncated"
 	// Garbage applies, then answers 200 with a page that is not JSON.
 	Garbage Trouble = "garbage"
+	// Restarting applies, then answers 500, as a server does that is shut down.
+	Restarting Trouble = "restarting"
 	// Oversized applies, then answers with Size bytes of white space before
 	// the JSON.
 	Oversized Trouble = "oversized"
@@ -87,7 +89,7 @@ type Fault struct {
 func (f Fault) Check() error {
 	known := []Trouble{
 		TooManyRequests, InternalError, BadGateway, Unauthorized, Conflict, Forbidden, Dropped,
-		Slow, Ambiguous, Truncated, Garbage, Oversized, Redelivered, Reordered,
+		Slow, Ambiguous, Truncated, Garbage, Restarting, Oversized, Redelivered, Reordered,
 	}
 	if !slices.Contains(known, f.Trouble) {
 		return fmt.Errorf("%w: unknown trouble %q", stage.ErrFault, f.Trouble)

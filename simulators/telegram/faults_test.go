@@ -41,6 +41,7 @@ func TestEachTroubleDoesWhatItSays(t *testing.T) {
 		{sim.Ambiguous, 0, true},
 		{sim.Truncated, 0, true},
 		{sim.Garbage, 0, true},
+		{sim.Restarting, 500, true},
 		{sim.Oversized, 200, true},
 	} {
 		t.Run(string(c.trouble), func(t *testing.T) {

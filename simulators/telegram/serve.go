@@ -190,6 +190,8 @@ func (c *call) reply(w http.ResponseWriter, body []byte) {
 		stage.WriteHalf(w, inJSON, body)
 	case Garbage:
 		stage.WriteGarbage(w)
+	case Restarting:
+		stage.WriteBody(w, http.StatusInternalServerError, inJSON, []byte(`{"ok":false,"error_code":500,"description":"Internal Server Error: restart"}`))
 	case Oversized:
 		writeOversized(w, body, cmp.Or(c.fault.Size, 64<<20))
 	default:
@@ -249,7 +251,7 @@ func (c *call) finish(status int, e *refusal) {
 		c.books.totals.Refused++
 	} else {
 		switch c.fault.trouble() {
-		case Ambiguous, Truncated, Garbage, Oversized:
+		case Ambiguous, Truncated, Garbage, Restarting, Oversized:
 			c.books.totals.Unconfirmed++
 			if c.message != nil {
 				c.message.Unconfirmed = true

@@ -24,7 +24,7 @@ type Error struct {
 	Kind       ErrorKind
 	Op         string // what was attempted, as the network calls it
 	Status     int
-	RetryAfter time.Duration // RateLimit
+	RetryAfter time.Duration // RateLimit; with Refused of a file: it may be had after all, then
 	MovedTo    string        // Moved: the peer to put into the address, whose thread no longer holds
 	Message    string        // the network's words
 	Err        error

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-telegram/bot"
 
@@ -46,6 +47,11 @@ func (c *Channel) filePath(ctx context.Context, id string) (string, error) {
 			Kind: channels.Refused, Op: method, Status: http.StatusBadRequest,
 			Message: "the file is too large: telegram hands out files of up to 20 MB",
 		}
+	case errors.As(err, &e) && hasErrorText(err, "temporarily unavailable"):
+		// "wrong file_id or the file is temporarily unavailable": it hides failures of the server too,
+		// https://github.com/tdlib/telegram-bot-api/issues/32
+		e.RetryAfter = time.Second
+		return "", e
 	case errors.As(err, &e) && e.Kind == channels.Ambiguous:
 		e.Kind = channels.Unsent // to ask does nothing
 		return "", e

@@ -533,6 +533,8 @@ func TestAFailedFetchSaysWhetherToTryAgain(t *testing.T) {
 			err := ch.Fetch(t.Context(), to(7, "", "").To, channels.Attachment{Ref: "a"}, io.Discard)
 			if e := wrong(err); e.Kind != c.kind || !strings.Contains(err.Error(), c.words) || c.kind == channels.RateLimit && e.RetryAfter != 7*time.Second {
 				t.Errorf("%#v", err)
+			} else if name == "wrong id" && e.RetryAfter <= 0 { // or the file is temporarily unavailable
+				t.Error("it is not tried again")
 			}
 			if strings.Contains(deep(err), "secret-token") {
 				t.Errorf("the token shows: %s", deep(err))

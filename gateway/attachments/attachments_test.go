@@ -267,6 +267,16 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 		}
 	})
 	r.net.has("edge", gives(strings.Repeat("x", 1<<20)))
+	doubtful := func(context.Context, io.Writer) error {
+		return &channels.Error{Kind: channels.Refused, RetryAfter: time.Millisecond, Op: "getFile"}
+	}
+	r.net.has("later", func(ctx context.Context, w io.Writer) error {
+		if r.net.called("later") < 3 {
+			return doubtful(ctx, w)
+		}
+		return gives("x")(ctx, w)
+	})
+	r.net.has("never", doubtful)
 	r.net.has("denied", func(context.Context, io.Writer) error {
 		return &channels.Error{Kind: channels.Unauthorized, Op: "download"}
 	})
@@ -283,6 +293,13 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+	got = r.bring(file("2", "later", "a.jpg", ""), file("2", "never", "b.jpg", ""))
+	if len(got) != 2 || !strings.Contains(got[0], "saved as attachments/2-a.jpg") || !strings.Contains(got[1], "does not hand it out") || r.net.called("never") != 3 {
+		t.Errorf("after refusals for the moment: %q, %d tries", got, r.net.called("never"))
+	}
+	if err := os.Remove(filepath.Join(r.space, "attachments", "2-a.jpg")); err != nil {
+		t.Fatal(err)
 	}
 	if n := r.net.called("told") + r.net.called("sixth"); n != 0 {
 		t.Errorf("what is not wanted was fetched, %d times", n)

@@ -22,6 +22,7 @@ const (
 	forgotten  = 10 * askEvery
 	firstPause = time.Second
 	maxPause   = 10 * time.Second
+	maxRefused = 3 // tries of a file that is refused for the moment, or for ever: nobody says which
 )
 
 // Server fetches what is asked for.
@@ -115,7 +116,7 @@ func (w *fetchQueue) signalAnswer(ctx context.Context, a fetchRequest, p outcome
 // fetch puts the file into the log, and tries again what may succeed. ok is false when ctx
 // ended before there was a result.
 func (w *fetchQueue) fetch(ctx context.Context, a fetchRequest) (p outcomes.File, ok bool) {
-	for next := firstPause; ; next = min(2*next, maxPause) {
+	for try, next := 1, firstPause; ; try, next = try+1, min(2*next, maxPause) {
 		select {
 		case w.slots <- struct{}{}:
 		case <-ctx.Done():
@@ -130,6 +131,9 @@ func (w *fetchQueue) fetch(ctx context.Context, a fetchRequest) (p outcomes.File
 			return "", false
 		}
 		p, wait := classify(err)
+		if wait > 0 && try < maxRefused {
+			p = ""
+		}
 		w.Logger.Warn("attachment fetch failed", "channel", w.c.Name(), "message", a.File.Message, "kind", a.File.Kind, "permanent", p != "", "error", err)
 		if p != "" {
 			return p, true
@@ -176,7 +180,8 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // Fetch returns it in the chain of its own error
 }
 
-// classify returns why a file will never be had; p is empty when it may be, after wait.
+// classify returns why a file will never be had; p is empty when it may be, after wait. With
+// both nobody knows.
 func classify(err error) (p outcomes.File, wait time.Duration) {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):
@@ -190,7 +195,7 @@ func classify(err error) (p outcomes.File, wait time.Duration) {
 	}
 	switch e.Kind {
 	case channels.Refused, channels.Gone, channels.Unauthorized:
-		return outcomes.FileRefused, 0
+		return outcomes.FileRefused, e.RetryAfter
 	}
 	return "", e.RetryAfter
 }

@@ -278,6 +278,7 @@ func TestStrangeEnds(t *testing.T) {
 		{"only [DONE]", answer(), llm.Empty},
 		{"no finish reason", answer(chunk(`{"content":"a"}`, "null")), llm.Malformed},
 		{"an error as the finish reason", answer(chunk(`{"content":"a"}`, `"error"`)), llm.Server},
+		{"an answer that was broken off", answer(chunk(`{"content":"a"}`, `"insufficient_system_resource"`)), llm.Server},
 		{"an error with a number", []string{chunk(`{"content":""}`, "null"), data(`{"id":"x","error":{"code":502,"message":"upstream"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`)}, llm.Server},
 		{"an error with the number of a limit", []string{data(`{"error":{"code":429,"message":"slow down"}}`)}, llm.RateLimited},
 		{"an error with the number as a text", []string{data(`{"error":{"code":"402","message":"pay"}}`)}, llm.Quota},

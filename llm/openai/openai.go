@@ -14,6 +14,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"time"
 
 	"parley/llm"
@@ -118,7 +119,7 @@ func (m *Model) finishStream(x *wire.Exchange, a *answer) (*llm.Response, *llm.E
 	switch {
 	case !a.choice:
 		return nil, x.ProtocolFault(llm.Empty, "an answer without any choice")
-	case a.finishReason == "error":
+	case slices.Contains([]string{"error", "insufficient_system_resource", "abort"}, a.finishReason): // DeepSeek's and vLLM's words for half an answer
 		return nil, x.ProtocolFault(llm.Server, "the provider stopped with an error")
 	case !a.isDone():
 		return nil, x.Fault(wire.Malformedf("the stream ends without a finish reason"))

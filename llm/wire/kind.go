@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,10 @@ func parseAPIError(body []byte) (apiError, bool) {
 		RequestID string          `json:"request_id"`
 	}
 	if json.Unmarshal(body, &outer) != nil {
+		var list []json.RawMessage // of one error, as Gemini answers
+		if json.Unmarshal(body, &list) == nil && len(list) == 1 && list[0][0] == '{' {
+			return parseAPIError(list[0])
+		}
 		return apiError{}, false
 	}
 	a := apiError{message: cmp.Or(outer.Message, outer.Detail), requestID: outer.RequestID}
@@ -97,6 +102,7 @@ var phrases = []struct {
 }{
 	{"credit balance is too low", llm.Quota},
 	{"exceeded your current quota", llm.Quota},
+	{"reached your specified api usage limits", llm.Quota}, // github.com/anthropics/claude-code/issues/2127
 	{"prompt is too long", llm.ContextLength},
 	{"maximum context length", llm.ContextLength},
 	{"exceed context limit", llm.ContextLength},
@@ -104,7 +110,18 @@ var phrases = []struct {
 	{"context window of this model", llm.ContextLength},
 	{"context size has been exceeded", llm.ContextLength},
 	{"exceeds the available context size", llm.ContextLength},
+	{"maximum prompt length is", llm.ContextLength},              // xAI: github.com/cline/cline/issues/3120
+	{"exceeds the maximum number of tokens", llm.ContextLength},  // Gemini: github.com/google-gemini/gemini-cli/issues/6678
+	{"input is too long for requested model", llm.ContextLength}, // Bedrock
+	{"reduce the length of the messages", llm.ContextLength},     // Groq
+	{"greater than the context length", llm.ContextLength},       // LM Studio
+	{"context window exceeds limit", llm.ContextLength},          // MiniMax
+	{"exceeded model token limit", llm.ContextLength},            // Kimi
 }
+
+// tooLarge is said under the name of a rate limit of a request that is above the limit by
+// itself, so that waiting helps nothing: github.com/Aider-AI/aider/issues/1880.
+var tooLarge = []string{"request too large for", "must be reduced in order to run successfully"}
 
 // kindOf decides what an error is: by the name the provider gave it, else by
 // its sentence, else by the status.
@@ -112,13 +129,16 @@ func kindOf(status int, a apiError) llm.Kind {
 	if a.status != 0 && status < 400 {
 		status = a.status
 	}
+	message := strings.ToLower(a.message)
+	if slices.ContainsFunc(tooLarge, func(words string) bool { return strings.Contains(message, words) }) {
+		return llm.ContextLength
+	}
 	for _, name := range []string{a.code, a.kind} {
 		if kind, ok := names[name]; ok {
 			return kind
 		}
 	}
 	if status < 429 || a.status != 0 && a.status < 429 {
-		message := strings.ToLower(a.message)
 		for _, p := range phrases {
 			if strings.Contains(message, p.words) {
 				return p.kind

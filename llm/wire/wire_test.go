@@ -61,6 +61,15 @@ func TestAnErrorIsWhatItsNameSaysThenItsSentenceThenItsStatus(t *testing.T) {
 		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}`, llm.Quota},
 		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, llm.ContextLength},
 		{400, `{"error":{"message":"This model's maximum context length is 8192 tokens","code":null}}`, llm.ContextLength},
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2025-07-01 at 00:00 UTC."}}`, llm.Quota},
+		{429, `{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.","type":"tokens","code":"rate_limit_exceeded"}}`, llm.ContextLength},
+		{413, `{"error":{"message":"Request too large for model x in organization y on tokens per minute (TPM): Limit 6000, Requested 7000, please reduce your message size and try again.","type":"tokens","code":"rate_limit_exceeded"}}`, llm.ContextLength},
+		{429, `{"error":{"message":"Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 2s.","type":"tokens","code":"rate_limit_exceeded"}}`, llm.RateLimited},
+		{400, `{"error":"This model's maximum prompt length is 131072 but the request contains 136973 tokens."}`, llm.ContextLength},
+		{400, `[{"error":{"code":400,"message":"The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, llm.ContextLength},
+		{400, `{"message":"Input is too long for requested model."}`, llm.ContextLength},
+		{400, `{"error":{"message":"Please reduce the length of the messages or completion.","type":"invalid_request_error"}}`, llm.ContextLength},
+		{400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the number is greater than the context length 4096."}`, llm.ContextLength},
 		{400, `{"error":{"message":"filtered","code":"content_filter"}}`, llm.ContentFilter},
 		{400, `{"error":{"message":"bad","type":"invalid_request_error","code":"unknown_parameter"}}`, llm.InvalidRequest},
 		{403, `{"error":{"type":"permission_error","message":"no"}}`, llm.Auth},
@@ -78,7 +87,7 @@ func TestAnErrorIsWhatItsNameSaysThenItsSentenceThenItsStatus(t *testing.T) {
 			t.Errorf("%d %s: %s", c.status, c.body, got)
 		}
 	}
-	for _, body := range []string{``, `<html>`, `{}`, `[]`, `{"error":null}`, `{"choices":[]}`} {
+	for _, body := range []string{``, `<html>`, `{}`, `[]`, `[1]`, `[null]`, `{"error":null}`, `{"choices":[]}`} {
 		if _, ok := parseAPIError([]byte(body)); ok {
 			t.Errorf("taken for an error: %s", body)
 		}

@@ -167,10 +167,13 @@ func (b bash) judge(in input, c tools.Call) policy.Judgement {
 
 // tame is what keeps git to what the policy has judged. git takes any folder that is laid
 // out as a bare repository for one, and runs the programs that its file "config" names, at
-// the first git status. Where a message is missing it starts an editor, which would take
-// commands from the script's input. What the agent's own variables say comes behind it.
+// the first git status; a repository that is one may name a program that git asks what has
+// changed, and a hook that runs when a git status refreshes the index. Where a message is
+// missing it starts an editor, which would take commands from the script's input. What the
+// agent's own variables say comes behind it.
 var tame = []string{
-	"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.bareRepository", "GIT_CONFIG_VALUE_0=explicit",
+	"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.bareRepository", "GIT_CONFIG_VALUE_0=explicit",
+	"GIT_CONFIG_KEY_1=core.fsmonitor", "GIT_CONFIG_VALUE_1=false", "GIT_OPTIONAL_LOCKS=0",
 	"GIT_EDITOR=false", "GIT_TERMINAL_PROMPT=0",
 }
 

@@ -173,17 +173,18 @@ func TestRunRunsTheReprint(t *testing.T) {
 }
 
 // A folder that a script has laid out as a bare repository names programs in a file that
-// nothing else trusts, and an editor would read what a script pipes to git.
+// nothing else trusts, and so may the configuration of a repository that is one (decision
+// 119); and an editor would read what a script pipes to git.
 func TestRunKeepsGitFromWhatAScriptMade(t *testing.T) {
 	t.Parallel()
 	tool := mustNew(t, shell.Options{Runner: hostRunner{t}})
-	c := callOf(t, "printenv GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_EDITOR GIT_TERMINAL_PROMPT")
+	c := callOf(t, "printenv GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_CONFIG_KEY_1 GIT_CONFIG_VALUE_1 GIT_OPTIONAL_LOCKS GIT_EDITOR GIT_TERMINAL_PROMPT")
 	c.Workspace, c.Env = t.TempDir(), []string{"GIT_TERMINAL_PROMPT=1"}
 	got, err := tool.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "1\nsafe.bareRepository\nexplicit\nfalse\n1\n"; !strings.Contains(got.Content, want) {
+	if want := "2\nsafe.bareRepository\nexplicit\ncore.fsmonitor\nfalse\n0\nfalse\n1\n"; !strings.Contains(got.Content, want) {
 		t.Errorf("%q, want %q", got.Content, want)
 	}
 }

@@ -139,6 +139,9 @@ func judgeGitOperands(j *judge, c call, o options, v Verdict) {
 	switch v {
 	case Write:
 		j.raise(Write, c.node, "%s changes the repository", c.name)
+		if j.policy.config.Exposed || j.policy.config.Networked { // its hooks and filters (decision 119)
+			judgeWorkspaceCode(j, c)
+		}
 	case Admin:
 		j.raise(Admin, c.node, "%s needs a person", c.name)
 	}

@@ -70,11 +70,12 @@ func TestConfig(t *testing.T) {
 		}},
 		{"without a sandbox", policy.Config{Exposed: true}, map[string]string{
 			"go test ./...": "admin", "python3 x.py": "admin", "make": "admin", "npm test": "admin", "node x.js": "admin", "cargo build": "admin", "pytest": "admin", "ls": "read", "touch x": "write",
-			"yarn list": "admin", "npm ls": "read", "npm version patch": "admin", "kill 4711": "admin", "kill $!": "write", "kill %1": "write", "x=/etc; cat $x/shadow": "admin", "cat \"$x\"": "admin", "cat *": "read",
+			"yarn list": "admin", "npm ls": "read", "npm version patch": "admin", "git commit -m x": "admin", "git status": "read", "cargo metadata": "admin", "kill 4711": "admin", "kill $!": "write", "kill %1": "write", "x=/etc; cat $x/shadow": "admin", "cat \"$x\"": "admin", "cat *": "read",
 		}},
 		{"with hosts that scripts reach", policy.Config{Networked: true}, map[string]string{
 			"go test ./...": "admin", "python3 x.py": "admin", "env python3 x.py": "admin", "make": "admin", "make check | tail": "admin", "npm test": "admin", "node x.js": "admin", "cargo build": "admin",
-			"pytest": "admin", "perl x.pl": "admin", "curl https://example.org": "admin", "git push": "admin", "ls": "read", "touch x": "write", "npm ls": "read", "git add x": "write",
+			"pytest": "admin", "perl x.pl": "admin", "curl https://example.org": "admin", "git push": "admin", "ls": "read", "touch x": "write", "npm ls": "read", "cargo tree": "admin",
+			"git add x": "admin", "git commit -m x": "admin", "git switch x": "admin", "git stash": "admin", "git status": "read", "git log -p": "read",
 			"kill 4711": "write", "x=/etc; cat $x/shadow": "read",
 		}},
 	} {

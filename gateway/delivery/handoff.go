@@ -64,6 +64,8 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 	var begin *sessions.Progress
 	defer func() {
 		if begin == nil { // also after a panic, which the worker survives
+			a.releaseRoom()
+			a.place.release()
 			l.returnHanded(d)
 			decided <- false
 		}
@@ -142,7 +144,7 @@ func (l *lanes) returnHanded(d *sessions.Delivery) {
 // or there is nothing to send.
 func (a *attempt) begin(ctx context.Context) *sessions.Progress {
 	var err error
-	if a.at, err = a.locate(ctx, a.d.To); err != nil || a.at.chat.Closed || a.bookRoom() > 0 || !a.place.tryTake() {
+	if a.at, err = a.locate(ctx, a.d.To); err != nil || a.at.chat.Closed || !a.place.tryTake() || a.bookRoom() > 0 {
 		return nil
 	}
 	p, err := a.compose()

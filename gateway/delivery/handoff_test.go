@@ -193,7 +193,7 @@ func TestAnAnswerIsNotHandedOver(t *testing.T) {
 			}
 		}},
 		"when the network takes nothing now": {func(r *fixture) []func(*delivery.Options) {
-			return []func(*delivery.Options){pacing(r.net, func() time.Duration { return time.Second })}
+			return []func(*delivery.Options){r.pacing(func() time.Duration { return time.Second })}
 		}, nil},
 		"by a process that stopped to send": {nil, func(_ *fixture, p *process) { p.end() }},
 	} {

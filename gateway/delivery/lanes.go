@@ -32,6 +32,8 @@ type lanes struct {
 	chats    map[string]*lane // by the id that answers are addressed to
 	seen     uint64           // the highest order of a delivery that a scan found
 	returned int              // how often a lane gave deliveries back to the outbox
+	scans    int              // that read the outbox at the moment
+	finished map[string]bool  // deliveries that lanes finished since the first of them began to read
 	runs     uint64           // how often begin began
 	// unsent are deliveries that may stand as sent by this process with a mark of that time, and
 	// were not. With another mark they are in doubt as any other.
@@ -147,6 +149,9 @@ func (l *lanes) finishJob(c *lane, d *sessions.Delivery, err error) {
 	defer l.mu.Unlock()
 	delete(l.inFlight, d.ID)
 	if err == nil || errors.Is(err, errDropped) {
+		if l.scans > 0 {
+			l.finished[d.ID] = true
+		}
 		return
 	}
 	l.Logger.Debug("delivery returned", "channel", l.name, "delivery", d.ID, "order", d.Order, "error", err)

@@ -14,9 +14,17 @@ import (
 const longWait = 10 * time.Second
 
 // awaitPace waits until the network may be given part i, before anything says that it
-// is being sent.
+// is being sent. Who waits for a place has booked no room: those who have a place would find
+// none.
 func (a *attempt) awaitPace(ctx context.Context, i int) error {
-	if wait := a.bookRoom(); wait > 0 {
+	for {
+		if err := a.place.take(ctx); err != nil {
+			return err
+		}
+		wait := a.bookRoom()
+		if wait <= 0 {
+			return nil
+		}
 		a.place.release()
 		if err := a.abandonPreview(ctx, i, wait); err != nil {
 			return err
@@ -25,7 +33,6 @@ func (a *attempt) awaitPace(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	return a.place.take(ctx)
 }
 
 // maxSends is how many deliveries of an account stand as being sent at a time. A process that dies

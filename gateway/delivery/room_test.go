@@ -1,9 +1,11 @@
 package delivery_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,16 +14,74 @@ import (
 	"parley/sessionkeys"
 )
 
-// paced is a network that takes only so much in a time.
+// paced is a network that takes only so much in a time: it has room for one message after each
+// wait.
 type paced struct {
 	*net
-	wait func() time.Duration
+	r      *fixture
+	wait   func() time.Duration
+	waited *int // how many waits it has made room for
 }
 
-func (p paced) Book(sessionkeys.Address) (time.Duration, func()) { return p.wait(), func() {} }
+func (p paced) Book(sessionkeys.Address) (time.Duration, func()) {
+	p.r.mu.Lock()
+	waits := len(p.r.waits)
+	p.r.mu.Unlock()
+	if waits > *p.waited {
+		*p.waited = waits
+		return 0, func() {}
+	}
+	return p.wait(), func() {}
+}
 
-func pacing(n *net, wait func() time.Duration) func(*delivery.Options) {
-	return func(o *delivery.Options) { o.Channels = []channels.Channel{paced{n, wait}} }
+func (r *fixture) pacing(wait func() time.Duration) func(*delivery.Options) {
+	r.mu.Lock()
+	waited := len(r.waits)
+	r.mu.Unlock()
+	return func(o *delivery.Options) { o.Channels = []channels.Channel{paced{r.net, r, wait, &waited}} }
+}
+
+// crowded is a network that takes five messages at a time, booked or under way, and refuses others.
+type crowded struct {
+	*net
+	mu      sync.Mutex
+	booked  map[string]bool // by chat
+	sending int
+	refused int
+}
+
+func (c *crowded) isFull() bool { return len(c.booked)+c.sending >= 5 }
+
+func (c *crowded) Book(to sessionkeys.Address) (time.Duration, func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isFull() {
+		return time.Millisecond, func() {}
+	}
+	c.booked[to.Peer] = true
+	return 0, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.booked, to.Peer)
+	}
+}
+
+func (c *crowded) Send(ctx context.Context, r channels.Reply) (channels.Receipt, error) {
+	c.mu.Lock()
+	if !c.booked[r.To.Peer] && c.isFull() {
+		c.refused++
+		c.mu.Unlock()
+		return channels.Receipt{}, kind(channels.RateLimit)
+	}
+	delete(c.booked, r.To.Peer)
+	c.sending++
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sending--
+	}()
+	return c.net.Send(ctx, r)
 }
 
 // roomForOne is a network that takes one message at a time, and tells when it takes another.
@@ -63,7 +123,7 @@ func TestAPartThatWaitsForRoomIsNotMarkedAsBeingSent(t *testing.T) {
 		return time.Second
 	}
 	r.queue("a", "1\n2")
-	r.start(pacing(r.net, wait)).wake()
+	r.start(r.pacing(wait)).wake()
 	r.delivered()
 	// Asked before the first, with its receipt, and before the second.
 	if want := []string{"", "sending,pending,", "sent,pending,"}; !slices.Equal(states, want) {
@@ -101,7 +161,7 @@ func TestAnAnswerGoesBesideItsPreviewAfterALongWait(t *testing.T) {
 				}
 				return nil
 			}
-			p := r.start(pacing(r.net, func() time.Duration { return c.wait }))
+			p := r.start(r.pacing(func() time.Duration { return c.wait }))
 			p.answerAfterHalf()
 			r.wantCalls(c.calls...)
 		})
@@ -115,19 +175,19 @@ func TestAnAnswerBesideItsPreviewIsNeverGivenTwiceUnmarked(t *testing.T) {
 	for die := 1; die <= 6; die++ {
 		r := newRig(t)
 		wait := func() time.Duration { return time.Minute }
-		p := r.start(pacing(r.net, wait))
+		p := r.start(r.pacing(wait))
 		r.begin("a", "t1")
 		p.show("a", "t1", "half")
 		r.await("a preview", func() bool { return r.counted("first") == 1 })
 		p.end()
 		r.finish("a", "t1", "whole")
 		r.die = die
-		p = r.start(pacing(r.net, wait), func(o *delivery.Options) { o.Grace = time.Millisecond })
+		p = r.start(r.pacing(wait), func(o *delivery.Options) { o.Grace = time.Millisecond })
 		p.wake()
 		r.await("the end of a process or of the outbox", func() bool { return len(r.pending()) == 0 || p.store.dead() })
 		p.end()
 		r.die = 0
-		r.start(pacing(r.net, func() time.Duration { return 0 })).wake()
+		r.start(r.pacing(func() time.Duration { return 0 })).wake()
 		r.delivered()
 		whole := 0
 		for _, c := range r.net.calls {
@@ -173,5 +233,38 @@ func TestOnlySoManyAnswersStandAsBeingSent(t *testing.T) {
 	r.delivered()
 	if n := len(r.net.log()); n != chats {
 		t.Errorf("%d answers were sent, want %d", n, chats)
+	}
+}
+
+// Room is booked by who has a place to send, and not by who waits for one: else those with a place
+// would be refused, with two commits for each refusal.
+func TestManyAnswersAreNotRefusedByTheRoomOfOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const chats = 100
+	goOn := make(chan struct{})
+	r.net.script = func(int, call) error {
+		<-goOn
+		return nil
+	}
+	for i := range chats {
+		r.queue(fmt.Sprint("chat ", i), "hello")
+	}
+	network := &crowded{net: r.net, booked: map[string]bool{}}
+	var waits atomic.Int32
+	r.start(func(o *delivery.Options) {
+		o.Channels = []channels.Channel{network}
+		o.Wait = func(ctx context.Context, _ time.Duration) error {
+			if waits.Add(1) == 4*chats {
+				close(goOn)
+			}
+			return ctx.Err()
+		}
+	}).wake()
+	r.delivered()
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	if network.refused > 0 || len(r.net.log()) != chats {
+		t.Errorf("%d calls were refused, and %d made", network.refused, len(r.net.log()))
 	}
 }

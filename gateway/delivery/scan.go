@@ -25,7 +25,7 @@ func (l *lanes) begin(ctx context.Context) {
 	l.ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.running = ctx // a preview that comes before run looks at the outbox, too
 	l.inFlight, l.passed, l.chats, l.seen = map[string]bool{}, map[string]bool{}, map[string]*lane{}, 0
-	l.unsent = map[string]time.Time{}
+	l.unsent, l.finished = map[string]time.Time{}, map[string]bool{}
 	l.runs++
 	l.previews.reset()
 	l.reactions.reset()
@@ -104,8 +104,7 @@ func (l *lanes) context() context.Context {
 // scan gives what waits in the outbox to the lanes of its chats: all of it, or
 // only what was queued since the last scan. What a lane gave back comes before
 // what was queued later, so a picture from before that is of no use. A delivery
-// that a lane finishes while its older picture is being read may come to a
-// lane again; its first mark is then refused, and nothing is sent. It returns
+// that a lane finishes while its older picture is being read is passed over. It returns
 // whether nothing was left out.
 func (l *lanes) scan(ctx context.Context, all bool) bool {
 	l.mu.Lock()
@@ -113,9 +112,17 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 	if all {
 		limit, after = scanMost+len(l.inFlight), 0 // one chat that must wait keeps none from the others
 	}
+	l.scans++
 	l.mu.Unlock()
 	l.previews.forgetOld()
 	ds, err := l.Store.Pending(ctx, l.name, after, limit)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() {
+		if l.scans--; l.scans == 0 {
+			clear(l.finished)
+		}
+	}()
 	if err != nil {
 		if ctx.Err() == nil {
 			l.Logger.Error("outbox scan failed", "channel", l.name, "error", err)
@@ -125,14 +132,15 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 	if len(ds) == limit {
 		l.wakeUp() // there may be more
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.returned != returned {
 		l.wakeUp()
 		return false
 	}
 	for _, d := range ds {
 		l.seen = max(l.seen, d.Order)
+		if l.finished[d.ID] {
+			continue
+		}
 		if l.inFlight[d.ID] {
 			if _, handed := l.passed[d.ID]; handed {
 				l.passed[d.ID] = true

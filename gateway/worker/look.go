@@ -15,7 +15,7 @@ import (
 func (w *Worker) runScans(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	orphans := map[sessions.Fence]bool{}
+	orphans, pause := map[sessions.Fence]bool{}, 0
 	for {
 		periodic := false
 		select {
@@ -32,8 +32,11 @@ func (w *Worker) runScans(ctx context.Context) {
 		default:
 		}
 		err := w.takeOwed(ctx, periodic)
-		if err == nil && periodic {
-			orphans, err = w.adopt(ctx, orphans)
+		if periodic {
+			pause--
+		}
+		if err == nil && periodic && pause < 0 {
+			orphans, pause, err = w.adopt(ctx, orphans)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.Logger.Error("work scan failed", "error", err)
@@ -108,14 +111,19 @@ func (w *Worker) scanNow() {
 	}
 }
 
+// manyAtOnce is how many turns run when each begins to ask the store less often, so that
+// what they ask in a second grows no more.
+const manyAtOnce = 512
+
 // adopt finds mailboxes in this worker's own name that have no actor, twice in
-// a row under the same fence, and takes them up again.
-func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (map[sessions.Fence]bool, error) {
+// a row under the same fence, and takes them up again. pause is for how many seconds
+// it need not be called again.
+func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (now map[sessions.Fence]bool, pause int, err error) {
 	held, err := w.Store.Held(ctx, w.Identity)
 	if err != nil {
-		return seen, fmt.Errorf("list own mailboxes: %w", err)
+		return seen, 0, fmt.Errorf("list own mailboxes: %w", err)
 	}
-	now := map[sessions.Fence]bool{}
+	now, pause = map[sessions.Fence]bool{}, len(held)/manyAtOnce
 	for _, m := range held {
 		f := m.Fence()
 		switch {
@@ -125,13 +133,13 @@ func (w *Worker) adopt(ctx context.Context, seen map[sessions.Fence]bool) (map[s
 		case w.acquireSlot():
 			if err := w.readopt(ctx, f); err != nil {
 				w.releaseSlot()
-				return now, err
+				return now, pause, err
 			}
 		default:
 			now[f] = true
 		}
 	}
-	return now, nil
+	return now, pause, nil
 }
 
 func (w *Worker) readopt(ctx context.Context, f sessions.Fence) error {

@@ -124,7 +124,8 @@ func (s *progress) appendText(e agent.Event) {
 func (s *progress) run(ctx context.Context) {
 	typing := time.NewTimer(typingAfter)
 	defer typing.Stop()
-	control := time.NewTicker(controlEvery)
+	running, _ := s.a.w.slots.count()
+	control := time.NewTicker(controlEvery * time.Duration(1+running/manyAtOnce))
 	defer control.Stop()
 	var preview <-chan time.Time
 	var shown signals.Preview

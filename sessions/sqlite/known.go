@@ -11,8 +11,8 @@ import (
 // How many rows of a kind are known at most, about.
 const (
 	maxRows   = 16384
-	maxChats  = 2048
-	maxScopes = 4096
+	maxChats  = 8192
+	maxScopes = 16384
 	maxPrices = 256
 )
 

@@ -43,7 +43,10 @@ func TestAGatewayDoesNotStartOnHalfARestore(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.cfg.StateDir, "restore.partial"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (opener{s}).open(t.Context()); err == nil || !strings.Contains(err.Error(), "was interrupted: empty the folder and restore again") {
+	if _, err := (opener{s}).openWithRoom(t.Context(), filepath.Join(s.cfg.StateDir, "workspaces")); err == nil || !strings.Contains(err.Error(), "was interrupted: empty the folder and restore again") {
 		t.Errorf("opened with %v", err)
+	}
+	if found, err := os.ReadDir(s.cfg.StateDir); err != nil || len(found) != 1 { // a restore under way would stumble over more
+		t.Errorf("it left %v, %v", found, err)
 	}
 }

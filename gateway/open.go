@@ -52,6 +52,9 @@ func (o resources) signs(c settings.Config) []presence.Sign {
 // openWithRoom calls open, which waits as long as a disk is full: who started the
 // gateway may have no more tries, and no operator sees it.
 func (op opener) openWithRoom(ctx context.Context, workspaces string) (o resources, err error) {
+	if err := backup.CheckComplete(op.cfg.StateDir); err != nil { // before anything is written there
+		return o, err //nolint:wrapcheck // it says what to do
+	}
 	for told := false; ; told = true {
 		if err = os.MkdirAll(workspaces, 0o700); err == nil {
 			o, err = op.open(ctx)
@@ -76,9 +79,6 @@ func (op opener) openWithRoom(ctx context.Context, workspaces string) (o resourc
 // open opens the store and the message log. What it returns is to be closed also
 // beside an error.
 func (op opener) open(ctx context.Context) (o resources, err error) {
-	if err := backup.CheckComplete(op.cfg.StateDir); err != nil {
-		return o, err //nolint:wrapcheck // it says what to do
-	}
 	var opening errgroup.Group
 	shared := op.cfg.Store.Redis.Used()
 	if !shared {

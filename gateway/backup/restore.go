@@ -44,21 +44,27 @@ func (a *Archive) Restore(ctx context.Context, stateDir string, log *slog.Logger
 	if err != nil {
 		return err
 	}
+	return a.restoreInto(ctx, stateDir, made, log)
+}
+
+// restoreInto restores into a folder in which nothing was a moment ago; made: that was made for it.
+func (a *Archive) restoreInto(ctx context.Context, stateDir string, made bool, log *slog.Logger) (err error) {
 	stage := filepath.Join(stateDir, partial)
+	if err := os.Mkdir(stage, 0o700); err != nil { // another restore is faster
+		return fmt.Errorf("restore: %w", err)
+	}
+	ours := []string{partial}
 	defer func() {
 		if err == nil {
 			return
 		}
-		for _, name := range append(targets(), partial) {
+		for _, name := range ours {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(stateDir, name)))
 		}
 		if made {
 			err = errors.Join(err, os.Remove(stateDir))
 		}
 	}()
-	if err := os.Mkdir(stage, 0o700); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
 	if err := a.unpack(ctx, stage); err != nil {
 		return err
 	}
@@ -69,16 +75,28 @@ func (a *Archive) Restore(ctx context.Context, stateDir string, log *slog.Logger
 		return err
 	}
 	for _, name := range targets() {
-		err := os.Rename(filepath.Join(stage, name), filepath.Join(stateDir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := moveNew(filepath.Join(stage, name), filepath.Join(stateDir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
+		ours = append(ours, name)
 	}
 	// Only without it the folder is complete.
 	if err := errors.Join(os.RemoveAll(stage), syncPath(stateDir)); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return nil
+}
+
+// moveNew gives what is at from the name to, which nothing has yet.
+func moveNew(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return &fs.PathError{Op: "restore", Path: to, Err: fs.ErrExist}
+	}
+	return os.Rename(from, to) //nolint:wrapcheck // it names both
 }
 
 // targets are what a restore puts into the state folder.

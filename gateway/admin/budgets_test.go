@@ -26,7 +26,8 @@ func newPurse(t *testing.T, h *shelf, jobs ...schedule.Job) *door {
 	now := func() time.Time { return noon.Add(time.Hour) }
 	s, err := admin.New(t.Context(), admin.Options{
 		Socket: listeners.Off, Store: h.store, Limits: func() budgets.Limits { return limits }, Now: now,
-		Jobs: func(context.Context) ([]schedule.Job, error) { return jobs, nil },
+		Jobs:     func(context.Context) ([]schedule.Job, error) { return jobs, nil },
+		Accounts: func() map[string]admin.Account { return map[string]admin.Account{"tg": {}} },
 		Raised: func(ctx context.Context, sc sessions.Scope, at time.Time) (costs.Amount, error) {
 			all, err := approvals.Raises(ctx, h.store, at)
 			if err != nil {
@@ -162,6 +163,9 @@ func TestBudgetsOfWhoHasOnlySchedules(t *testing.T) {
 	raised, failed := ask[admin.RaisedBudget](d, "POST", "/v1/budgets/raise", "budget", "person_per_day", "amount", "5", "for", "2h", "channel", "tg", "person", "cem")
 	if failed.Message != "" {
 		t.Fatal(failed.Message)
+	}
+	if _, failed := ask[admin.RaisedBudget](d, "POST", "/v1/budgets/raise", "budget", "person_per_day", "amount", "5", "for", "2h", "channel", "tg", "person", "@cem"); failed.Kind != admin.Invalid || !strings.Contains(failed.Message, "@cem is a name") {
+		t.Errorf("raised for a name: %+v", failed)
 	}
 	const line = "person_per_day of cem: 2.00 of 10.00, 5.00 raised, 0.200, 2026-03-14\n"
 	page, _ := ask[admin.BudgetPage](d, "GET", "/v1/budgets")

@@ -77,20 +77,30 @@ func describeErasureError(err error) error {
 // traced is whom a question is about, with what is kept of them: on the account that it names, else on
 // the one that knows them.
 func (desk peopleDesk) traced(r *http.Request) (erasure.Traces, error) {
-	if r.URL.Query().Get("channel") != "" {
-		channel, id, _, err := desk.findPerson(r)
-		if err != nil {
-			return erasure.Traces{}, err
-		}
-		return desk.o.Erasure.Find(r.Context(), erasure.Person{Channel: channel, ID: id})
-	}
 	id, accounts := r.URL.Query().Get("person"), desk.o.Accounts()
 	if err := people.CheckID(id); err != nil {
 		return erasure.Traces{}, newError(Invalid, "the id of a person: %v", err)
 	}
+	if channel := r.URL.Query().Get("channel"); channel != "" {
+		_, configured := accounts[channel]
+		if configured {
+			if _, _, _, err := desk.findPerson(r); err != nil {
+				return erasure.Traces{}, err
+			}
+		}
+		t, err := desk.o.Erasure.Find(r.Context(), erasure.Person{Channel: channel, ID: id})
+		if err == nil && !configured && t.IsUnknown() {
+			_, _, _, err = desk.findPerson(r)
+		}
+		return t, err
+	}
+	names, err := desk.knownChannels(r.Context())
+	if err != nil {
+		return erasure.Traces{}, err
+	}
 	var known []erasure.Traces
-	for _, name := range slices.Sorted(maps.Keys(accounts)) {
-		if policy.CheckID(id, accounts[name].CheckPerson) != nil {
+	for _, name := range names {
+		if a, configured := accounts[name]; configured && policy.CheckID(id, a.CheckPerson) != nil {
 			continue
 		}
 		t, err := desk.o.Erasure.Find(r.Context(), erasure.Person{Channel: name, ID: id})
@@ -105,13 +115,36 @@ func (desk peopleDesk) traced(r *http.Request) (erasure.Traces, error) {
 	case len(known) == 0:
 		return erasure.Traces{}, newError(NotFound, "nothing is known of a person %s: parley access ls and parley usage --by person show ids", id)
 	case len(known) > 1:
-		var names []string
+		names = names[:0]
 		for _, t := range known {
 			names = append(names, t.Channel)
 		}
 		return erasure.Traces{}, newError(Ambiguous, "%s is known on several accounts: %s; name one with --channel, and do it once for each", id, strings.Join(names, ", "))
 	}
 	return known[0], nil
+}
+
+// knownChannels returns the bot accounts of the configuration, and those that were once in it.
+func (desk peopleDesk) knownChannels(ctx context.Context) ([]string, error) {
+	names := slices.Collect(maps.Keys(desk.o.Accounts()))
+	decided, err := desk.o.People.Decisions(ctx, "")
+	if _, err = passUnreadable(err); err != nil {
+		return nil, err
+	}
+	for _, p := range decided {
+		names = append(names, p.Channel)
+	}
+	used, err := desk.o.Store.Usage(ctx, sessions.UsageQuery{By: sessions.ByChannel})
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range used {
+		if u.Group != "" {
+			names = append(names, u.Group)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 func (desk peopleDesk) traces(r *http.Request) (any, error) { return desk.traced(r) }

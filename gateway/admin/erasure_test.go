@@ -136,4 +136,18 @@ func TestAPersonIsForgottenOnOneAccount(t *testing.T) {
 	if tr, failed := ask[erasure.Traces](d, "GET", "/v1/forget", "person", "1"); tr.Channel != "b" || failed.Kind != "" {
 		t.Errorf("of one on one account: %+v, %+v", tr, failed)
 	}
+
+	// Of an account that has left the configuration too.
+	if _, err := book.Allow(t.Context(), "gone", "3", "", people.By{}); err != nil {
+		t.Fatal(err)
+	}
+	if tr, failed := ask[erasure.Traces](d, "GET", "/v1/forget", "person", "3"); tr.Channel != "gone" || failed.Kind != "" {
+		t.Errorf("of one on an account that is gone: %+v, %+v", tr, failed)
+	}
+	if _, failed := ask[erasure.Traces](d, "GET", "/v1/forget", "person", "4", "channel", "gone"); failed.Kind != admin.NotFound {
+		t.Errorf("of nobody on an account that is gone: %+v", failed)
+	}
+	if f, failed := ask[erasure.Forgotten](d, "POST", "/v1/forget", "person", "3", "channel", "gone"); !f.LetIn || failed.Kind != "" {
+		t.Errorf("forgotten on an account that is gone: %+v, %+v", f, failed)
+	}
 }

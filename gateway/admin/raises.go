@@ -13,6 +13,7 @@ import (
 	"parley/costs"
 	"parley/gateway/approvals"
 	"parley/gateway/budgets"
+	"parley/gateway/policy"
 	"parley/sessionkeys"
 	"parley/sessions"
 )
@@ -216,6 +217,11 @@ func (desk budgetDesk) findBounded(ctx context.Context, q RaiseQuery) (spender, 
 	if q.Budget == "group_per_day" {
 		at.Peer = q.Group
 		return spender{scope: l.GroupScope(at), of: q.Group, channel: q.Channel}, nil
+	}
+	if desk.o.Accounts != nil {
+		if err := policy.CheckID(q.Person, desk.o.Accounts()[q.Channel].CheckPerson); err != nil {
+			return spender{}, newError(Invalid, "the id of a person on %s: %v", q.Channel, err)
+		}
 	}
 	return spender{scope: l.PersonScope(at, q.Person), of: q.Person, channel: q.Channel}, nil
 }

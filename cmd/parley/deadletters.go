@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,8 +26,22 @@ letter until somebody redelivers or drops it.`,
 	return c
 }
 
+// letterReasons are why the broker and the gateway give a message up.
+var letterReasons = []string{"unreadable", "address", "encoding", "too_large", "attempts", "key", "foreign"}
+
+// reasonFlag gives a command the flag --reason.
+func reasonFlag(c *cobra.Command, reason *string, usage string) {
+	c.Flags().StringVar(reason, "reason", "", usage+": "+strings.Join(letterReasons, ", "))
+	completeFlag(c, "reason", letterReasons...)
+}
+
 // fetchDeadLetters are those of a reason, or all.
 func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.DeadLetter, err error) {
+	if reason != "" {
+		if err := checkOneOf("--reason", reason, letterReasons...); err != nil {
+			return nil, err
+		}
+	}
 	err = ask.DeadLetters().List(ctx, func(l admin.DeadLetter) bool {
 		if reason == "" || l.Reason == reason {
 			ls = append(ls, l)
@@ -62,7 +77,11 @@ func listLettersCommand(p program) *cobra.Command {
 			return o.printJSON(map[string]any{"letters": append([]admin.DeadLetter{}, ls...)})
 		}
 		if len(ls) == 0 {
-			_, err := fmt.Fprintln(o.out, "There are no dead letters.")
+			such := ""
+			if reason != "" {
+				such = "such "
+			}
+			_, err := fmt.Fprintf(o.out, "There are no %sdead letters.\n", such)
 			return err //nolint:wrapcheck // the caller says what failed
 		}
 		t := newTable("LETTER", "GIVEN UP", "REASON", "CHANNEL", ">SIZE", "CONVERSATION")
@@ -71,7 +90,7 @@ func listLettersCommand(p program) *cobra.Command {
 		}
 		return t.print(o.out)
 	})
-	c.Flags().StringVar(&reason, "reason", "", "only those of this reason: unreadable, address, encoding, too_large, attempts, key")
+	reasonFlag(c, &reason, "only those of this reason")
 	return c
 }
 
@@ -167,7 +186,7 @@ redelivered stays, and then the status is 1.`,
 		return o.redeliver(ctx, ask, chosen, all)
 	})
 	c.Flags().BoolVar(&all, "all", false, "all there are")
-	c.Flags().StringVar(&reason, "reason", "", "with --all: only those of this reason")
+	reasonFlag(c, &reason, "with --all: only those of this reason")
 	return c
 }
 

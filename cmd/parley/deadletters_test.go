@@ -87,7 +87,7 @@ redeliver     no: message unreadable when it arrived, so parley cannot give it t
 	if got, _, said := asked(t, "dead-letters", "drop", "b0", "-c", config); got != exitFailed || said != "parley: no dead letter b0\n" {
 		t.Errorf("drop again ended with %d: %s", got, said)
 	}
-	for _, args := range [][]string{{"redeliver", id, "--all"}, {"redeliver", id, "--reason", "attempts"}, {"redeliver", "../x"}, {"redeliver"}, {"drop"}, {"show", "%"}} {
+	for _, args := range [][]string{{"redeliver", id, "--all"}, {"redeliver", id, "--reason", "attempts"}, {"redeliver", "../x"}, {"redeliver"}, {"drop"}, {"show", "%"}, {"ls", "--reason", "attempt"}, {"redeliver", "--all", "--reason", "attempt"}} {
 		if got, _, said := asked(t, append(append([]string{"dead-letters"}, args...), "-c", config)...); got != exitUsage {
 			t.Errorf("%q ended with %d: %s", args, got, said)
 		}

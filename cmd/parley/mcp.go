@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -188,6 +189,11 @@ too. Only tools that the configuration names are offered.`,
 		if err != nil {
 			return err
 		}
+		for _, name := range args[1:] {
+			if !slices.ContainsFunc(s.Tools, func(t mcp.ToolStatus) bool { return t.Tool == name }) {
+				return newUsageError("no tool %q of the MCP server %s; parley mcp ls %s shows which there are", name, s.Name, s.Name)
+			}
+		}
 		var done []mcp.ToolStatus
 		for _, t := range s.Tools {
 			waits := t.State == mcp.New || t.State == mcp.Changed
@@ -200,6 +206,9 @@ too. Only tools that the configuration names are offered.`,
 				}
 			}
 			now, err := ask.MCP().AllowTool(ctx, s.Name, t.Tool, t.Digest)
+			if err != nil && o.json && len(done) > 0 {
+				return errors.Join(err, o.printJSON(done))
+			}
 			if err != nil {
 				return err //nolint:wrapcheck // it names what was asked
 			}
@@ -207,11 +216,6 @@ too. Only tools that the configuration names are offered.`,
 				if _, err := fmt.Fprintf(o.out, "%s is %s from the next turn on\n\n", sanitize(now.Name), string(now.State)); err != nil {
 					return err //nolint:wrapcheck // the caller says what failed
 				}
-			}
-		}
-		for _, name := range args[1:] {
-			if !slices.ContainsFunc(s.Tools, func(t mcp.ToolStatus) bool { return t.Tool == name }) {
-				return newUsageError("no tool %q of the MCP server %s; parley mcp ls %s shows which there are", name, s.Name, s.Name)
 			}
 		}
 		switch {

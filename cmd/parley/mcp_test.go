@@ -57,6 +57,9 @@ func TestTheOperatorConsentsToToolsOfMCPServers(t *testing.T) {
 	contains(list, "MCP 2026-07-28", "TOOL CATEGORY STATE DIGEST CLAIMS WHY", "echo read new addb96399279 reads nobody has consented to it yet",
 		"die admin new 1fc4eddd5b29 reads nobody", "note - unused f31dc5843d8e reads the configuration does not name it")
 	contains(saidOf(t, "mcp", "show", "test", "echo", "-c", config), "agents have it as test__echo", "description: Return the text. parameters: {", `"description": "what to take"`)
+	if status, _, said := asked(t, "mcp", "allow", "test", "echo", "ehco", "-c", config); status != exitUsage { // and echo still waits, see below
+		t.Errorf("a misspelt tool beside another: %d %s", status, said)
+	}
 	if out := saidOf(t, "__complete", "mcp", "allow", "-c", config, "test", ""); !strings.HasPrefix(out, "echo\ndie\n") {
 		t.Errorf("tools to complete: %q", out)
 	}

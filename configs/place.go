@@ -14,6 +14,7 @@ import (
 type Paths struct {
 	StateDir string // absolute
 	Socket   string // absolute, or listeners.Off
+	Shared   string // the part of the configuration by which what is said is kept elsewhere; empty: in StateDir
 }
 
 // LoadPaths reads of the configuration in file only where its gateway is, for
@@ -31,7 +32,14 @@ func LoadPaths(file string, lookup func(string) (string, bool)) (Paths, error) {
 	if len(d.mistakes) > 0 {
 		return Paths{}, d.report(file)
 	}
-	return Paths{StateDir: cfg.StateDir, Socket: cfg.Admin.Socket}, nil
+	p := Paths{StateDir: cfg.StateDir, Socket: cfg.Admin.Socket}
+	switch {
+	case cfg.Store.Redis.Used():
+		p.Shared = "store.redis"
+	case cfg.Broker.URL != "":
+		p.Shared = "broker.url"
+	}
+	return p, nil
 }
 
 // LoadOpsListen reads of the configuration in file only ops.listen: host:port, or

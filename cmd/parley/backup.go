@@ -121,7 +121,9 @@ what was spent since.
 With --check it only says whether the backup is complete.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return restore(cmd.Context(), p, args[0], config, state, check)
+			ctx, stop := untilHangup(cmd.Context())
+			defer stop()
+			return restore(ctx, p, args[0], config, state, check)
 		},
 	}
 	f := c.Flags()
@@ -141,23 +143,26 @@ func restore(ctx context.Context, p program, file, config, state string, check b
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
+		if place.Shared != "" {
+			return commandError(fmt.Errorf("%s of this configuration is elsewhere, and a backup is of one machine: name a folder with --state, or see docs/backup.md", place.Shared)) //nolint:err113 // for the operator
+		}
 		state = place.StateDir
 	}
 	a, err := backup.Open(ctx, file)
 	if err != nil {
-		return runError(ctx, err)
+		return commandError(err)
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if check {
 		_, err = fmt.Fprintf(p.out, "%s: complete. It holds %s, of %s.\n", file, describeBackup(a.Manifest), formatTime(a.Manifest.At))
-		return runError(ctx, err)
+		return commandError(err)
 	}
 	log := slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelError}))
 	if err := a.Restore(ctx, state, log); err != nil {
-		return runError(ctx, err)
+		return commandError(err)
 	}
 	_, err = fmt.Fprintf(p.out, `%s holds %s, of %s.
 When the gateway starts, it answers what was unanswered then, and marks these answers as possible repeats.
 `, state, describeBackup(a.Manifest), formatTime(a.Manifest.At))
-	return runError(ctx, err)
+	return commandError(err)
 }

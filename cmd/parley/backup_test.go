@@ -19,6 +19,13 @@ func TestBackupAndRestore(t *testing.T) {
 	config := written(t, tg.URL(), m.URL(), "127.0.0.1:0")
 	dir := filepath.Dir(config)
 	state, file := filepath.Join(dir, "state"), filepath.Join(dir, "backup.zip")
+	shared := filepath.Join(dir, "shared.yaml")
+	if err := os.WriteFile(shared, []byte("state_dir: elsewhere\nstore: {redis: {url: \"redis://127.0.0.1:1\"}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, said := asked(t, "restore", "-c", shared, file); status != exitFailed || !strings.Contains(said, "store.redis of this configuration is elsewhere") {
+		t.Errorf("where conversations are in Redis: %d %q", status, said)
+	}
 	if status, _, said := asked(t, "backup", "-c", config, file); status != exitNobody || !strings.Contains(said, "no gateway runs on") {
 		t.Errorf("without a gateway: %d %q", status, said)
 	}

@@ -99,8 +99,11 @@ func examine(ctx context.Context, p program, file string, roles []string, found 
 		e.Running = func(ctx context.Context) (*doctor.Running, error) { return askRunning(ctx, place.Socket) }
 	}
 	r.Findings, err = g.Examine(ctx, e)
+	if ctx.Err() != nil { // what was cut off is no finding
+		return r, commandError(context.Cause(ctx))
+	}
 	r.Worst = findings.Worst(r.Findings)
-	return r, runError(ctx, err)
+	return r, commandError(err)
 }
 
 // askRunning asks the gateway that runs how it is; nil: none does.

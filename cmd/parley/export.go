@@ -42,8 +42,21 @@ the conversation.`,
 }
 
 // writeFileAtomic makes a file that only its owner can read, and that is there with
-// all that write writes or not at all.
+// all that write writes or not at all. What is no file, such as a pipe or a terminal, is
+// written to, and so is the file that a link leads to.
 func writeFileAtomic(name string, write func(*os.File) error) (err error) {
+	if st, err := os.Stat(name); err == nil {
+		if !st.Mode().IsRegular() {
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				return err //nolint:wrapcheck // it names the file
+			}
+			return errors.Join(write(f), f.Close())
+		}
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err //nolint:wrapcheck // it names the file
+		}
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
 		return fmt.Errorf("make %s: %w", name, err)

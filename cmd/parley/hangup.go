@@ -1,11 +1,21 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 )
+
+// untilHangup returns a context that also ends when the terminal is gone: what is half
+// written is taken away then. A command that nohup started goes on.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() {}
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
+}
 
 // onHangup calls do at each SIGHUP, until end is called.
 func onHangup(do func()) (end func()) {

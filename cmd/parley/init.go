@@ -71,11 +71,9 @@ func writeNewFile(file, text string) error {
 	if err != nil {
 		return fmt.Errorf("write a configuration: %w", err)
 	}
-	if _, err := f.WriteString(text); err != nil {
-		return errors.Join(fmt.Errorf("write a configuration: %w", err), f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("write a configuration: %w", err)
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil { // half a file may be a valid one
+		return errors.Join(fmt.Errorf("write a configuration: %w", err), os.Remove(file))
 	}
 	return nil
 }

@@ -132,10 +132,19 @@ func suggestCommands(c *cobra.Command) {
 	}
 }
 
-// runError is an error of running, not of how the command was called. Being told
-// to end is none.
+// runError is an error of what runs until it is told to end, not of how the command was
+// called. Being told to end is none.
 func runError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return &exitError{exitFailed, fmt.Errorf("parley: %w", err)}
+}
+
+// commandError is an error of a command that was to do something: one that was interrupted
+// has not done it, and who waits for its status must not go on.
+func commandError(err error) error {
+	if err == nil {
 		return nil
 	}
 	return &exitError{exitFailed, fmt.Errorf("parley: %w", err)}

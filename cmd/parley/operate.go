@@ -49,7 +49,9 @@ func (o *operator) bindAdmin(c *cobra.Command, do func(ctx context.Context, o *o
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
-		err = do(cmd.Context(), o, admin.NewClient(place.Socket), args)
+		ctx, stop := untilHangup(cmd.Context())
+		defer stop()
+		err = do(ctx, o, admin.NewClient(place.Socket), args)
 		if errors.Is(err, admin.ErrNoGateway) {
 			return &exitError{exitNobody, fmt.Errorf("parley: no gateway runs on %s: start it with parley run", place.StateDir)}
 		}
@@ -65,7 +67,7 @@ func (o *operator) bindAdmin(c *cobra.Command, do func(ctx context.Context, o *o
 		if e, ok := errors.AsType[*admin.Error](err); ok && e.Kind == admin.Invalid {
 			return e
 		}
-		return runError(cmd.Context(), err)
+		return commandError(err)
 	}
 	return c
 }

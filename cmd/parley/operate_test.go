@@ -202,6 +202,32 @@ TURN                                OPENED  TOOK  OUTCOME   STEPS  ATTEMPTS     
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the export: %v %v", info, err)
 	}
+	other := filepath.Join(filepath.Dir(file), "latest.jsonl")
+	if err := os.Symlink(file, other); err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(filepath.Dir(file), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that nobody waits who opens it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()                         //nolint:errcheck // nothing was written
+	for _, name := range []string{other, pipe} { // a link stays one, and so does what is no file
+		mode := func() os.FileMode {
+			info, err := os.Lstat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Mode()
+		}
+		before := mode()
+		if saidOf(t, "sessions", "export", id, "-c", config, "--out", name); mode() != before {
+			t.Errorf("an export into %s made it %v", name, mode())
+		}
+	}
 	if out := saidOf(t, "sessions", "export", id, "-c", config); strings.Count(out, "\n") != 11 || !strings.Contains(out, "a canary of a text") {
 		t.Errorf("the export has %d lines: %s", strings.Count(out, "\n"), out)
 	}

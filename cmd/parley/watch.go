@@ -49,7 +49,7 @@ const maxEventWords = 200
 // eventLine returns an event on one line.
 func eventLine(e activity.Event) string {
 	p := e.Payload
-	words := []string{e.At.UTC().Format(time.TimeOnly), cmp.Or(e.Session, e.Key), strings.Repeat("  ", e.Depth) + string(e.Type)}
+	words := []string{e.At.Local().Format(time.TimeOnly), cmp.Or(e.Session, e.Key), strings.Repeat("  ", e.Depth) + string(e.Type)}
 	for _, s := range []string{p.Tool, p.Status, p.Args, p.Text, p.Model, p.Error} {
 		if s = sanitize(strings.Join(strings.Fields(s), " ")); s == "" {
 			continue

@@ -13,8 +13,8 @@ import (
 )
 
 // A wait for one person, which signal-cli answers to a sign or a reaction too, is none for others.
-// With a captcha it is one, too (github.com/AsamK/signal-cli/issues/1161), and nobody tells when
-// that is solved.
+// A wait for a captcha is one person's, too (github.com/AsamK/signal-cli/issues/1161); Signal does
+// not say when the captcha is solved.
 func TestAWaitForOnePersonIsNoneForOthers(t *testing.T) {
 	t.Parallel()
 	for name, asked := range map[string]string{"a wait": `"retryAfterSeconds":90`, "a captcha": `"token":"t","retryAfterSeconds":86400`} {

@@ -186,7 +186,7 @@ func (s *sender) noteFailure(to sessionkeys.Address, e *channels.Error, result s
 	case channels.RateLimit:
 		chat := to.Peer
 		if result.first(rateLimited) == nil && (e.Status == codeRateLimit || e.Status == codeCaptcha) {
-			chat = "" // it names nobody, so it means the account
+			chat = "" // signal-cli names no recipient, so the whole account has to wait
 		}
 		s.Waits.Note("", chat, e.RetryAfter)
 	case channels.Ambiguous:

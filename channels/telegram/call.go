@@ -119,9 +119,9 @@ func (a *answer) classify(e *channels.Error) {
 		e.Kind = channels.Unauthorized
 	case e.Status == http.StatusForbidden, e.Status == http.StatusBadRequest && isChatClosed(words):
 		e.Kind = channels.Gone
-	case strings.Contains(words, "immediately deleted"): // by somebody who watches the chat: it was sent
+	case strings.Contains(words, "immediately deleted"): // the message was sent, and another bot deleted it
 		e.Kind = channels.Refused
-	case e.Status == http.StatusInternalServerError && strings.HasSuffix(words, ": restart"): // told to all calls under way
+	case e.Status == http.StatusInternalServerError && strings.HasSuffix(words, ": restart"): // the server says so to all calls under way
 		e.Kind = channels.Ambiguous
 	case e.Status == http.StatusConflict, e.Status >= 500:
 		e.Kind = channels.Unsent

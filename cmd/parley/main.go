@@ -132,8 +132,8 @@ func suggestCommands(c *cobra.Command) {
 	}
 }
 
-// runError is an error of what runs until it is told to end, not of how the command was
-// called. Being told to end is none.
+// runError returns the error of a command that runs until somebody ends it, such as parley
+// run. To be ended is no error.
 func runError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -141,8 +141,8 @@ func runError(ctx context.Context, err error) error {
 	return &exitError{exitFailed, fmt.Errorf("parley: %w", err)}
 }
 
-// commandError is an error of a command that was to do something: one that was interrupted
-// has not done it, and who waits for its status must not go on.
+// commandError returns the error of a command that does one thing. A command that was
+// interrupted has failed, so that a script does not go on as if the thing were done.
 func commandError(err error) error {
 	if err == nil {
 		return nil

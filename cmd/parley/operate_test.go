@@ -210,7 +210,7 @@ TURN                                OPENED  TOOK  OUTCOME   STEPS  ATTEMPTS     
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that nobody waits who opens it
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // both ends: no open waits for the other one
 	if err != nil {
 		t.Fatal(err)
 	}

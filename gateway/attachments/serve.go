@@ -22,7 +22,7 @@ const (
 	forgotten  = 10 * askEvery
 	firstPause = time.Second
 	maxPause   = 10 * time.Second
-	maxRefused = 3 // tries of a file that is refused for the moment, or for ever: nobody says which
+	maxRefused = 3 // tries of a file, when the network does not say whether it refuses it for ever
 )
 
 // Server fetches what is asked for.
@@ -181,7 +181,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 }
 
 // classify returns why a file will never be had; p is empty when it may be, after wait. With
-// both nobody knows.
+// both the network does not say which of the two it is.
 func classify(err error) (p outcomes.File, wait time.Duration) {
 	switch {
 	case errors.Is(err, broker.ErrTooLarge):

@@ -41,16 +41,18 @@ func (r *fixture) pacing(wait func() time.Duration) func(*delivery.Options) {
 	return func(o *delivery.Options) { o.Channels = []channels.Channel{paced{r.net, r, wait, &waited}} }
 }
 
-// crowded is a network that takes five messages at a time, booked or under way, and refuses others.
+// crowded is a network that takes so many messages at a time, booked or under way, and refuses others.
 type crowded struct {
 	*net
+	room    int
 	mu      sync.Mutex
+	most    int             // of them at a time
 	booked  map[string]bool // by chat
 	sending int
 	refused int
 }
 
-func (c *crowded) isFull() bool { return len(c.booked)+c.sending >= 5 }
+func (c *crowded) isFull() bool { return len(c.booked)+c.sending >= c.room }
 
 func (c *crowded) Book(to sessionkeys.Address) (time.Duration, func()) {
 	c.mu.Lock()
@@ -59,6 +61,7 @@ func (c *crowded) Book(to sessionkeys.Address) (time.Duration, func()) {
 		return time.Millisecond, func() {}
 	}
 	c.booked[to.Peer] = true
+	c.most = max(c.most, len(c.booked)+c.sending)
 	return 0, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -250,7 +253,7 @@ func TestManyAnswersAreNotRefusedByTheRoomOfOthers(t *testing.T) {
 	for i := range chats {
 		r.queue(fmt.Sprint("chat ", i), "hello")
 	}
-	network := &crowded{net: r.net, booked: map[string]bool{}}
+	network := &crowded{net: r.net, room: 5, booked: map[string]bool{}}
 	var waits atomic.Int32
 	r.start(func(o *delivery.Options) {
 		o.Channels = []channels.Channel{network}
@@ -266,5 +269,31 @@ func TestManyAnswersAreNotRefusedByTheRoomOfOthers(t *testing.T) {
 	defer network.mu.Unlock()
 	if network.refused > 0 || len(r.net.log()) != chats {
 		t.Errorf("%d calls were refused, and %d made", network.refused, len(r.net.log()))
+	}
+}
+
+func TestRoomIsBookedByWhoHasAPlace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const chats, places = 100, 16
+	goOn := make(chan struct{})
+	var sends atomic.Int32
+	r.net.script = func(int, call) error {
+		if sends.Add(1) == places {
+			close(goOn)
+		}
+		<-goOn
+		return nil
+	}
+	for i := range chats {
+		r.queue(fmt.Sprint("chat ", i), "hello")
+	}
+	network := &crowded{net: r.net, room: chats, booked: map[string]bool{}}
+	r.start(func(o *delivery.Options) { o.Channels = []channels.Channel{network} }).wake()
+	r.delivered()
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	if network.most > places {
+		t.Errorf("%d answers had booked room at a time, and there are %d places", network.most, places)
 	}
 }

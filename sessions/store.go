@@ -90,7 +90,8 @@ type Dispatch interface {
 	Reacquire(ctx context.Context, f Fence, now time.Time) (Mailbox, error)
 	// Recover takes up to limit mailboxes that are owed work and have no living
 	// owner: first what dead ones left, then what waited longest, counted from
-	// when the work came or, when it was yielded since, from then. As in Touch, a
+	// when the work came or, when it was yielded since, from then. What begins to wait
+	// while it looks may be left to the next look. As in Touch, a
 	// worker whose own lease does not hold at now gets nothing; one that is gone
 	// gets ErrFenced.
 	Recover(ctx context.Context, w Worker, now time.Time, limit int) ([]Mailbox, error)
@@ -103,8 +104,8 @@ type Dispatch interface {
 	Handover(ctx context.Context, f Fence) error
 	// Yield returns a Handover that lets others go first: when a mailbox that is not the
 	// same worker's is owed work and has no living owner, the mailbox is given up,
-	// and Recover finds it after all that wait now. When none waits, yielded is
-	// false and nothing changes.
+	// and Recover finds it after all that wait now, but for those that begin to
+	// meanwhile. When none waits, yielded is false and nothing changes.
 	Yield(ctx context.Context, f Fence, now time.Time) (yielded bool, err error)
 
 	// Mailbox looks one up, or returns ErrNotFound. Mailboxes calls yield for

@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"parley/costs"
@@ -54,8 +52,8 @@ func (db *database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(
 	return retryChanged(ctx, func() error {
 		r := db.reading(ctx)
 		r.known = before == nil
-		if before != nil && len(before.seen) > 0 { // most of it is needed again, and one trip is enough
-			if err := r.fetch(slices.Collect(maps.Keys(before.seen))); err != nil {
+		if before != nil { // most of it is needed again
+			if err := r.readAhead(before); err != nil {
 				return err
 			}
 		}

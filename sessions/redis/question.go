@@ -15,6 +15,7 @@ type indexQuery struct {
 	commands [][]string // each returns members
 	boxes    bool       // members are tokens: their mailboxes are read with them
 	own      bool       // one process mostly writes the set alone
+	loose    bool       // the commit does not compare the members, see [rules.Reader]
 	key      func(member string) (rules.Key, error)
 	pick     func(*reading, []rules.Key) []rules.Key // those of the members that are meant, in order; nil: all
 }
@@ -25,8 +26,8 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 	if limit == 0 {
 		many = "-1"
 	}
-	boxes := func(command ...string) indexQuery {
-		return indexQuery{commands: [][]string{command}, boxes: true, key: keyNamed[rules.MailboxKey]}
+	boxes := func(loose bool, command ...string) indexQuery {
+		return indexQuery{commands: [][]string{command}, boxes: true, loose: loose, key: keyNamed[rules.MailboxKey]}
 	}
 	switch ix := ix.(type) {
 	case rules.OpenCalls:
@@ -40,15 +41,15 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 		return indexQuery{own: true, commands: [][]string{{"SMEMBERS", ks.key("nested:" + ix.Token)}}, key: keyNamed[rules.TurnKey], pick: allMembers}, nil
 	case rules.FreeMailboxes:
 		if ix.Latest {
-			return boxes("ZREVRANGE", ks.key("free"), "0", last), nil
+			return boxes(true, "ZREVRANGE", ks.key("free"), "0", last), nil
 		}
-		return boxes("ZRANGE", ks.key("free"), "0", last), nil
+		return boxes(true, "ZRANGE", ks.key("free"), "0", last), nil
 	case rules.OwedMailboxes:
-		return boxes("ZRANGE", ks.key("owes:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
+		return boxes(true, "ZRANGE", ks.key("owes:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
 	case rules.OwnedMailboxes:
-		return boxes("ZRANGE", ks.key("owned:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
+		return boxes(false, "ZRANGE", ks.key("owned:"+id(ix.Owner.Name, ix.Owner.Nonce)), "0", last), nil
 	case rules.AllMailboxes:
-		return boxes("ZRANGEBYLEX", ks.key("boxes"), "("+ix.After, "+", "LIMIT", "0", many), nil
+		return boxes(false, "ZRANGEBYLEX", ks.key("boxes"), "("+ix.After, "+", "LIMIT", "0", many), nil
 	case rules.Owners:
 		return indexQuery{commands: [][]string{{"SMEMBERS", ks.key("owners")}}, key: workerKeyNamed, pick: allMembers}, nil
 	case rules.WorkersNamed:

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,10 +36,13 @@ type reading struct {
 
 	client *goredis.Client
 
-	seen    map[rules.Key]*storedRow
+	seen    map[rules.Key]*storedRow // what the operation has asked for, which the commit compares
+	ahead   map[rules.Key]*storedRow // what it had asked for the last time
 	lists   []listedSet
 	absent  []absentMessage
 	changed []changedSession
+
+	aheadLog string // generation of the log that ahead was read in
 
 	gen   string // generation of the log that mailboxes were read in; empty: none was
 	log   string // generation of the log at the last trip
@@ -96,8 +100,8 @@ func (r *reading) epochs() int64 {
 }
 
 func (r *reading) stored(k rules.Key) (*storedRow, error) {
-	if st, ok := r.seen[k]; ok {
-		return st, nil
+	if r.isSeen(k) {
+		return r.seen[k], nil
 	}
 	if r.known {
 		if st := r.db.known.row(r.era, k); st != nil {
@@ -116,6 +120,38 @@ func (r *reading) stored(k rules.Key) (*storedRow, error) {
 		return nil, err
 	}
 	return r.seen[k], nil
+}
+
+// isSeen reports whether the row is read already.
+func (r *reading) isSeen(k rules.Key) bool {
+	if r.seen[k] == nil && r.ahead[k] != nil {
+		r.seen[k] = r.ahead[k]
+		if _, ok := k.(rules.MailboxKey); ok {
+			r.gen = r.aheadLog
+		}
+	}
+	return r.seen[k] != nil
+}
+
+// readAhead reads, in one trip, what the operation asked for the last time. The commit compares
+// of it only what it asks for again: else an operation that asks for other rows each time, as one
+// that looks for work, would have to find more and more of them unchanged.
+func (r *reading) readAhead(last *reading) error {
+	if len(last.seen) == 0 {
+		return nil
+	}
+	if err := r.fetch(slices.Collect(maps.Keys(last.seen))); err != nil {
+		return err
+	}
+	r.ahead, r.seen, r.gen, r.aheadLog = r.seen, map[rules.Key]*storedRow{}, "", r.log
+	return nil
+}
+
+// Glance implements [rules.GlancingReader].
+func (r *reading) Glance() rules.Reader {
+	g := r.db.reading(r.ctx)
+	g.client, g.era, g.isView = r.client, r.era, r.isView
+	return g
 }
 
 // Has implements [rules.Reader].
@@ -209,7 +245,9 @@ func (r *reading) members(q indexQuery, command []string) ([]string, error) {
 	if command[0] == "SMEMBERS" {
 		slices.Sort(members)
 	}
-	r.lists = append(r.lists, listedSet{command, members})
+	if !q.loose {
+		r.lists = append(r.lists, listedSet{command, members})
+	}
 	if q.own {
 		r.db.known.list(r.era, command, members)
 	}
@@ -219,7 +257,7 @@ func (r *reading) members(q indexQuery, command []string) ([]string, error) {
 func (r *reading) fetchUnseen(keys []rules.Key) error {
 	var unseen []rules.Key
 	for _, k := range keys {
-		if r.seen[k] == nil {
+		if !r.isSeen(k) {
 			if st := r.db.known.row(r.era, k); st != nil && r.known {
 				r.seen[k], r.unverified = st, true
 				continue

@@ -169,8 +169,10 @@ func (s Dispatch) Yield(ctx context.Context, f sessions.Fence, now time.Time) (b
 
 // latestUnowned reports whether a mailbox that is not owned under nonce is owed work
 // and has no living owner, and since when the one waits that Recover would take
-// last; zero when all of them are what dead workers left.
+// last; zero when all of them are what dead workers left. Others may have come meanwhile:
+// who goes behind those that wait need not be behind them.
 func latestUnowned(tx *Tx, nonce string, now time.Time) (since time.Time, some bool, err error) {
+	tx = tx.glance()
 	free, err := rowsOf[Mailbox](tx, FreeMailboxes{Latest: true}, 1)
 	if err != nil {
 		return time.Time{}, false, err
@@ -245,16 +247,23 @@ func unattendedMailboxes(tx *Tx, w sessions.Worker, now time.Time, limit int) ([
 // mailboxesOfDead returns mailboxes that are owed work by an owner that does not live,
 // those under nonce left out, that which waits longest first.
 func mailboxesOfDead(tx *Tx, nonce string, now time.Time, limit int) (found []Mailbox, err error) {
-	owners, err := list[WorkerKey](tx, Owners{}, 0)
+	before := tx.glance() // who lives renews its lease all the time
+	owners, err := list[WorkerKey](before, Owners{}, 0)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range owners {
-		owner, _, err := get[Worker](tx, k)
+		if k.Nonce == nonce {
+			continue
+		}
+		owner, _, err := get[Worker](before, k)
+		if err == nil && !owner.isLiveAt(now) {
+			owner, _, err = get[Worker](tx, k)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if k.Nonce == nonce || owner.isLiveAt(now) {
+		if owner.isLiveAt(now) {
 			continue
 		}
 		left, err := rowsOf[Mailbox](tx, OwedMailboxes{Owner: sessions.Worker(k)}, limit)

@@ -53,7 +53,8 @@ type Reader interface {
 	Get(k Key) (Row, error)
 	// List names rows by an index, at most limit of them; 0: all. What the open
 	// transaction has put is not listed, and what is listed may have been changed by
-	// it.
+	// it. What FreeMailboxes and OwedMailboxes name may be so since a moment ago only, or
+	// not any more: the rows say which.
 	List(ix Index, limit int) ([]Key, error)
 	// Has reports whether a session has a message of this id.
 	Has(session sessionkeys.SessionID, message string) (bool, error)
@@ -61,6 +62,25 @@ type Reader interface {
 	Spent(k SpendingKey) (Spending, error)
 	// ChangedAt returns when a session that is there changed last, itself or below.
 	ChangedAt(session sessionkeys.SessionID) (time.Time, error)
+}
+
+// GlancingReader is a Reader of a database that looks at the commit whether all that was read
+// still holds.
+type GlancingReader interface {
+	Reader
+	// Glance returns a reader of what the operation may decide on although it changes before
+	// the commit.
+	Glance() Reader
+}
+
+// glance returns a transaction for what need not hold any more when tx is committed: whatever
+// every process changes all the time would let no commit through that needs longer than that.
+// What tx has put is not there.
+func (tx *Tx) glance() *Tx {
+	if r, can := tx.Reader.(GlancingReader); can {
+		return &Tx{Reader: r.Glance()}
+	}
+	return &Tx{Reader: tx.Reader}
 }
 
 // Index is a question which rows there are. Its type says which.

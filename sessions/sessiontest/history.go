@@ -115,6 +115,7 @@ func newScene(h *fixture, n int) *scene {
 // a write that is refused: a driver may have to settle first what a caller gave up
 // on.
 func (sc *scene) run(seed uint64, clients, each int) {
+	sc.start.crowd = clients > 1
 	var all sync.WaitGroup
 	for client := range clients {
 		all.Go(func() {

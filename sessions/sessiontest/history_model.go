@@ -18,6 +18,7 @@ import (
 type table struct {
 	boxes   [3]slot // those without a token are not there
 	workers [7]life
+	crowd   bool // others ask beside each request
 }
 
 // maxSeq is the highest message of a mailbox.
@@ -96,6 +97,16 @@ func (r shownRow) owed() bool { return r.touched > r.read || r.turn != 0 }
 func (a answer) equal(o answer) bool {
 	return a.fenced == o.fenced && a.refused == o.refused && a.yes == o.yes && a.said == o.said && slices.Equal(a.rows, o.rows)
 }
+
+// index is where a mailbox stands among the rows; behind them all when it does not.
+func (a answer) index(token string) int {
+	if i := slices.IndexFunc(a.rows, func(r shownRow) bool { return r.token == token }); i >= 0 {
+		return i
+	}
+	return len(a.rows)
+}
+
+func (a answer) has(token string) bool { return a.index(token) < len(a.rows) }
 
 func (b *slot) fence() sessions.Fence {
 	return sessions.Fence{Token: b.token, Epoch: b.epoch, Nonce: b.owner.Nonce}
@@ -189,7 +200,7 @@ func (t *table) does(c request, heard answer) answer {
 	case "reacquire":
 		return t.reacquire(b, c)
 	case "release", "handover", "yield":
-		return t.letGo(b, c)
+		return t.letGo(b, c, heard)
 	}
 	return b.commit(c)
 }
@@ -216,16 +227,13 @@ func (t *table) recover(c request, heard answer) (a answer) {
 		return answer{}
 	}
 	found := t.unattended(c.by.Nonce, c.now)
-	told := func(b *slot) int {
-		i := slices.IndexFunc(heard.rows, func(r shownRow) bool { return r.token == b.token })
-		if i < 0 {
-			return len(t.boxes)
-		}
-		return i
+	if t.crowd { // some may have come since it looked, or have been taken
+		found = slices.DeleteFunc(found, func(b *slot) bool { return !heard.has(b.token) })
+		slices.SortStableFunc(found, func(a, b *slot) int { return cmp.Compare(heard.index(a.token), heard.index(b.token)) })
 	}
 	slices.SortStableFunc(found, func(a, b *slot) int {
-		if a.rank() == b.rank() && (a.rank() == 0 || a.since == b.since) {
-			return cmp.Compare(told(a), told(b))
+		if t.crowd || a.rank() == b.rank() && (a.rank() == 0 || a.since == b.since) {
+			return cmp.Compare(heard.index(a.token), heard.index(b.token))
 		}
 		return 0 // they are in order
 	})
@@ -279,7 +287,7 @@ func (t *table) reacquire(b *slot, c request) answer {
 }
 
 // letGo is release, handover and yield.
-func (t *table) letGo(b *slot, c request) (a answer) {
+func (t *table) letGo(b *slot, c request, heard answer) (a answer) {
 	defer func() {
 		if c.what == "release" && !a.fenced {
 			a.rows = []shownRow{b.row()}
@@ -301,7 +309,7 @@ func (t *table) letGo(b *slot, c request) (a answer) {
 		return answer{yes: true}
 	case "yield":
 		others := t.unattended(c.fence.Nonce, c.now)
-		if len(others) == 0 {
+		if t.crowd && !heard.yes || !t.crowd && len(others) == 0 {
 			return answer{}
 		}
 		last := int64(0)
@@ -422,12 +430,17 @@ func (b *slot) finish(c request, t *pastTurn, held bool) answer {
 // operation never returns, so that it may be put at any later moment, or behind
 // all that was seen, which is as if it never were.
 func mailboxModel(start table) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return start },
-		Step: func(state, input, output any) (bool, any) {
-			t, heard := state.(table), output.(answer)
-			said := t.does(input.(request), heard)
-			return heard.unknown || said.equal(heard), t
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{start} },
+		Step: func(state, input, output any) (next []any) {
+			t, c, heard := state.(table), input.(request), output.(answer)
+			for _, perhaps := range t.possible(c, heard) {
+				after := t
+				if said := after.does(c, perhaps); heard.unknown || said.equal(heard) {
+					next = append(next, after)
+				}
+			}
+			return next
 		},
 		DescribeOperation: func(input, output any) string { return fmt.Sprint(input, " -> ", output) },
 		DescribeState: func(state any) string {
@@ -440,6 +453,26 @@ func mailboxModel(start table) porcupine.Model {
 			return s
 		},
 	}
+	return model.ToModel()
+}
+
+// possible are what the client may have heard: where it was not told, and its request may have
+// been answered in several ways, each of them.
+func (t *table) possible(c request, heard answer) []answer {
+	switch {
+	case !t.crowd || !heard.unknown:
+	case c.what == "yield":
+		return []answer{{yes: true}, {}}
+	case c.what == "recover":
+		all := []answer{{}}
+		for _, b := range t.unattended(c.by.Nonce, c.now) {
+			for _, a := range all {
+				all = append(all, answer{rows: append(slices.Clone(a.rows), b.row())})
+			}
+		}
+		return all
+	}
+	return []answer{heard}
 }
 
 func (c request) String() string {

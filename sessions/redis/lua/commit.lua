@@ -15,7 +15,8 @@
 --   t key name run-id        the lock is held under this name, and this is the server of
 --                            that run id, or the answer is 'lock'
 --   k value command…         what the command returns, one text or number
---   l n command… member…     a list, as the command of n words returns it
+--   l n command… member…     a list, as the command of n words returns it; the members of a
+--                            set in any order (Lua sorts by the language of the server)
 -- Steps that reckon, and may be refused:
 --   S session own subtree held unpriced at
 --   N spending settled held doubt day limit number root day-of-the-tree
@@ -85,12 +86,6 @@ end
 -- of days sort as the days do, and '' comes before all.
 local function doubtful(s, day) return day <= s.till and s.doubt or '0' end
 
-local function members(command)
-  local found = call(unpack(command))
-  if command[1] == 'SMEMBERS' then table.sort(found) end
-  return found
-end
-
 local look = {
   v = function(key, version) return (call('HGET', key, 'v') or '') == version end,
   f = function(key, field, value) return (call('HGET', key, field) or '') == value end,
@@ -113,10 +108,12 @@ local look = {
   l = function(n, ...)
     local all = { ... }
     n = tonumber(n)
-    local found = members({ unpack(all, 1, n) })
+    local found = call(unpack(all, 1, n))
     if #found ~= #all - n then return false end
+    local set, known = all[1] == 'SMEMBERS', {}
+    for i = n + 1, #all do known[all[i]] = true end
     for i, name in ipairs(found) do
-      if name ~= all[n + i] then return false end
+      if set and not known[name] or not set and name ~= all[n + i] then return false end
     end
     return true
   end,

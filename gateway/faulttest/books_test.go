@@ -11,6 +11,7 @@ import (
 	tg "parley/channels/telegram"
 	"parley/costs"
 	"parley/gateway/approvals"
+	"parley/gateway/schedule"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -119,6 +120,19 @@ func (b *Evidence) reportJob(l *Workload, slots ...string) {
 	}
 }
 
+// passJob lets the logs say that slots of the first job were passed over, the last of them at
+// a time of the day.
+func (b *Evidence) passJob(t *testing.T, slots int, last, because string) {
+	t.Helper()
+	logs := newLogged()
+	log := fmt.Sprintf(`{"time":"2026-11-21T12:02:00Z","level":"WARN","msg":%q,"job":"beat0","slots":%d,"because":%q,"misfire":"all","through":"2026-11-21T%s:00Z"}`+"\n",
+		schedule.SlotsPassed, slots, because, last)
+	if err := logs.read([]byte(log)); err != nil {
+		t.Fatal(err)
+	}
+	b.JobsPassed = logs.passed
+}
+
 // nextSent lets the messages from number n on be sent by the other life.
 func (b *Evidence) nextSent(n int) {
 	for i := range b.Telegram.Messages[n:] {
@@ -174,16 +188,17 @@ func (b *Evidence) edited(at time.Time) {
 // unasked lets the logs say that all messages stood as they were to stand.
 func (b *Evidence) unasked(t *testing.T, at time.Time) {
 	t.Helper()
-	b.Unasked = map[Message][]time.Time{}
+	logs := newLogged()
 	log := "not JSON\n"
 	for _, m := range b.Telegram.Messages {
 		log += fmt.Sprintf(`{"time":%q,"level":"DEBUG","msg":%q,"channel":"tg","chat":"%d","message":"%d"}`+"\n",
 			at.Format(time.RFC3339Nano), tg.StandsAlready, m.ChatID, m.MessageID)
 	}
 	log += `{"time":"2026-01-01T00:00:00Z","msg":"` + tg.StandsAlready // its life ended here
-	if err := readUnasked([]byte(log), b.Unasked); err != nil {
+	if err := logs.read([]byte(log)); err != nil {
 		t.Fatal(err)
 	}
+	b.Unasked = logs.unasked
 	if len(b.Unasked) != len(b.Telegram.Messages) {
 		t.Fatalf("%d of %d messages are read", len(b.Unasked), len(b.Telegram.Messages))
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Check holds the books to the promises. It believes nothing that parley says,
-// but for the ledger, which it compares with the bill, and Evidence.Unasked, which stands for
-// calls that Telegram was not given. Nor does it measure time:
+// but for the ledger, which it compares with the bill, and Evidence.Unasked and JobsPassed, which stand
+// for calls that Telegram was not given. Nor does it measure time:
 // what explains a repeat is what was done to the life that did it first, and what
 // that life is seen to have done afterwards.
 func Check(l *Workload, b Evidence) *Report {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/gateway/outcomes"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -29,6 +30,14 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 	}{
 		"a run of a job is missing": {func(_ *testing.T, l *Workload, b *Evidence) {
 			b.reportJob(l, "12:01", "12:03")
+		}, Lost},
+		"runs of a job were passed over, because the one before was at work": {func(t *testing.T, l *Workload, b *Evidence) {
+			b.reportJob(l, "12:03")
+			b.passJob(t, 2, "12:02", outcomes.SlotBusy)
+		}, ""},
+		"a run of a job was passed over for another reason": {func(t *testing.T, l *Workload, b *Evidence) {
+			b.reportJob(l, "12:01", "12:03")
+			b.passJob(t, 1, "12:02", outcomes.SlotMissed)
 		}, Lost},
 		"a run of a job is there twice": {func(_ *testing.T, l *Workload, b *Evidence) {
 			b.reportJob(l, "12:01", "12:02", "12:02", "12:03")

@@ -50,12 +50,13 @@ func (r *Run) Finish() *Report {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	unasked, err := readUnaskedLogs(r.Dir)
+	logs, err := readLogs(r.Dir)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	report := Check(r.Workload, Evidence{
-		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.faults.all(), Ledger: rows, Unasked: unasked, JobsFrom: r.jobsFrom, JobsThrough: r.jobsThrough,
+		Telegram: r.Telegram.Books(), Bill: r.Model.Bill(), Requests: r.Model.Requests(), Faults: r.faults.all(), Ledger: rows, Unasked: logs.unasked,
+		JobsFrom: r.jobsFrom, JobsThrough: r.jobsThrough, JobsPassed: logs.passed,
 	})
 	report.Extra = report.Calls - r.Workload.Calls()
 	report.Violations = append(report.Violations, leaks...)
@@ -98,7 +99,7 @@ type leakCheck struct{ *Run }
 // hold as much.
 func (r leakCheck) findLeaks() []Violation {
 	r.t.Helper()
-	r.awaitDelivered()
+	r.awaitQuiet()
 	var found Report
 	for i := range r.slots {
 		now, ok := r.awaitRest(i, func(now holdings) bool { return now.isWithin(r.fresh) })
@@ -115,15 +116,16 @@ func (r leakCheck) findLeaks() []Violation {
 	return found.Violations
 }
 
-// awaitDelivered waits until no answer is on its way, as one is whose send is put off: to cut
-// its connection would be a fault that the judge does not know. What stays there the judge
-// tells.
-func (r leakCheck) awaitDelivered() {
+// awaitQuiet waits until no turn is owed, as one is that a preview showed whole before its
+// process was killed: its last call is booked after it. And until no answer is on its way, as
+// one is whose send is put off: to cut its connection would be a fault that the judge does not
+// know. What stays there the judge tells.
+func (r leakCheck) awaitQuiet() {
 	ctx, cancel := context.WithTimeout(r.t.Context(), Patience/4)
 	defer cancel()
 	r.WaitUntil(ctx, func() bool {
 		st, err := r.Admin().Status(ctx)
-		return err == nil && st.Outbox.Pending == 0
+		return err == nil && !st.Uncounted && st.Work.Running+st.Work.Waiting+st.Outbox.Pending == 0
 	})
 }
 

@@ -27,11 +27,14 @@ var (
 // answerJob is what the model says in a run that is due at a slot.
 func answerJob(slot string) string { return "beat at " + slot + " " + end }
 
+// jobName is that of the load's job number i.
+func jobName(i int) string { return fmt.Sprintf("beat%d", i) }
+
 // jobs is what the configuration says about jobs.
 func (l *Workload) jobs() string {
 	var jobs []string
 	for i := range l.Shape.Jobs {
-		jobs = append(jobs, fmt.Sprintf("{name: beat%d, every: %s, misfire: all, prompt: beat, to: {account: tg, group: \"%d\"}}", i, jobEvery, firstJobChat-i))
+		jobs = append(jobs, fmt.Sprintf("{name: %s, every: %s, misfire: all, prompt: beat, to: {account: tg, group: \"%d\"}}", jobName(i), jobEvery, firstJobChat-i))
 	}
 	return "{jobs: [" + strings.Join(jobs, ", ") + "]}"
 }
@@ -79,8 +82,18 @@ func (r *Run) AwaitJobs() {
 	}
 	r.Await("what the jobs report of the last minute", func() bool {
 		reported := jobReports(r.Workload, r.Telegram.Books())
+		var logs *logged
 		for i := range r.Workload.Shape.Jobs {
-			if len(reported[firstJobChat-int64(i)][r.jobsThrough.Format(slotLayout)]) == 0 {
+			if len(reported[firstJobChat-int64(i)][r.jobsThrough.Format(slotLayout)]) > 0 {
+				continue
+			}
+			if logs == nil {
+				var err error
+				if logs, err = readLogs(r.Dir); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+			if !logs.passed[jobName(i)][r.jobsThrough] {
 				return false
 			}
 		}
@@ -115,8 +128,11 @@ func (r *Report) checkJobs(l *Workload, b Evidence) {
 	for i := range l.Shape.Jobs {
 		chat := firstJobChat - int64(i)
 		for at := b.JobsFrom.UTC().Truncate(jobEvery).Add(jobEvery); !at.After(b.JobsThrough); at = at.Add(jobEvery) {
-			if len(reported[chat][at.Format(slotLayout)]) == 0 {
-				r.add(Lost, "job beat%d reported nothing of its run at %s", i, at.Format(slotLayout))
+			switch {
+			case b.JobsPassed[jobName(i)][at]:
+				r.Passed++
+			case len(reported[chat][at.Format(slotLayout)]) == 0:
+				r.add(Lost, "job %s reported nothing of its run at %s", jobName(i), at.Format(slotLayout))
 			}
 		}
 		for slot, texts := range reported[chat] {
@@ -128,7 +144,7 @@ func (r *Report) checkJobs(l *Workload, b Evidence) {
 				}
 			}
 			if unmarked > 1 {
-				r.add(Duplicated, "job beat%d reported its run at %s %d times without the mark of a repeat", i, slot, unmarked)
+				r.add(Duplicated, "job %s reported its run at %s %d times without the mark of a repeat", jobName(i), slot, unmarked)
 			}
 		}
 	}

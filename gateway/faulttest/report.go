@@ -22,8 +22,10 @@ type Evidence struct {
 	// Unasked is when a process had an answer's last text for a message that showed it,
 	// as that process saw Telegram make it, and did not ask Telegram to change it.
 	Unasked map[Message][]time.Time
-	// Of the slots of jobs after JobsFrom and until JobsThrough all must have run.
+	// Of the slots of jobs after JobsFrom and until JobsThrough all must have run, but for those of
+	// a job that were passed over because its run before was at work still.
 	JobsFrom, JobsThrough time.Time
+	JobsPassed            map[string]map[time.Time]bool
 }
 
 // Message names a message of the bot.
@@ -75,6 +77,7 @@ type Report struct {
 	Summaries int // of them answered with a summary of a conversation
 	Titles    int // of them asked for a title of one
 	Runs      int // of jobs that reported
+	Passed    int // slots of jobs that were passed over
 	Goals     int // that people were told are reached
 	Shown     int // messages that showed what a turn did
 	Fallbacks int // rows of the ledger of calls of the fall-back
@@ -101,8 +104,8 @@ func (r *Report) Has(k Kind) bool {
 
 // String returns the numbers in one line.
 func (r *Report) String() string {
-	s := fmt.Sprintf("%d questions, %d answered, %d told, %d refused of %d asked about, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off, %d summaries, %d titles; %d goals; %d runs of jobs; %d showed what a turn did; ledger: %d exact, %d in doubt, bill %s",
-		r.Questions, r.Answered, r.Told, r.Refused, r.Asked, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Summaries, r.Titles, r.Goals, r.Runs, r.Shown, r.Settled, r.Doubts, r.Billed)
+	s := fmt.Sprintf("%d questions, %d answered, %d told, %d refused of %d asked about, %d faults, %d repeats of %d in doubt, %d stood already; %d model calls, %d extra, %d cut off, %d summaries, %d titles; %d goals; %d runs of jobs, %d passed over; %d showed what a turn did; ledger: %d exact, %d in doubt, bill %s",
+		r.Questions, r.Answered, r.Told, r.Refused, r.Asked, r.Faults, r.Repeats, r.Ambiguous, r.Unasked, r.Calls, r.Extra, r.Aborted, r.Summaries, r.Titles, r.Goals, r.Runs, r.Passed, r.Shown, r.Settled, r.Doubts, r.Billed)
 	if n := len(r.Resumed); n > 0 {
 		s += fmt.Sprintf("; %d calls went on after %s (median), %s (longest)", n, r.Resumed[n/2].Round(10*time.Millisecond), r.Resumed[n-1].Round(10*time.Millisecond))
 	}

@@ -155,6 +155,9 @@ func (s *Scheduler) lookAt(ctx context.Context, j Job, now time.Time) (Progress,
 	return stored, nil
 }
 
+// SlotsPassed is what is logged of slots of a job that do not run, with why.
+const SlotsPassed = "slots of a job passed over"
+
 // queue queues the slots that are to run, unless the run before has not ended, and then writes down
 // that all are dealt with: a process that ends in between has another queue the same again. Several
 // are written down first, because the job is busy as soon as one of them is queued.
@@ -188,7 +191,7 @@ func (s *Scheduler) queue(ctx context.Context, j Job, d Due, p Progress, revisio
 	if passed > 0 {
 		next.Passed, next.Because = next.Passed+passed, because
 		s.Observer.CountJobRuns(because, passed)
-		s.Logger.Warn("slots of a job passed over", "job", j.Name, "slots", passed, "because", because, "misfire", j.Misfire, "through", d.Through)
+		s.Logger.Warn(SlotsPassed, "job", j.Name, "slots", passed, "because", because, "misfire", j.Misfire, "through", d.Through)
 	}
 	if len(d.Run) > 1 {
 		if revision, err = s.keep(ctx, j, next, revision, now); errors.Is(err, sessions.ErrChanged) {

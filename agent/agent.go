@@ -23,9 +23,12 @@ import (
 // Every method but Messages is one durable commit. An error of any of them
 // ends the turn at once and leaves it open for the worker that takes the session over.
 type Journal interface {
-	// Messages returns the whole history so far, oldest first, with what joined it
-	// (see Steering). It is read before each model call.
+	// Messages returns the history so far, oldest first, with what joined it
+	// (see Steering). The first messages of a long one may be zero, where a summary that
+	// counts stands for them. It is read before each model call.
 	Messages(ctx context.Context) ([]transcript.Message, error)
+	// WholeHistory is Messages with the first ones, too.
+	WholeHistory(ctx context.Context) ([]transcript.Message, error)
 	// Append adds results of tools.
 	Append(ctx context.Context, ms ...transcript.Message) error
 	// Begin is called before a tool with side effects runs. It reports whether

@@ -284,7 +284,8 @@ func (r *compactor) judgeSummary(history []transcript.Message, o transcript.Over
 // of what the provider has cached.
 func (r *requester) withoutCalls(req llm.Request, history []transcript.Message) llm.Request {
 	req.Choice = llm.None
-	if !slices.ContainsFunc(history, func(m transcript.Message) bool { return len(m.Calls()) > 0 }) {
+	// A zero message stands for one that may have had some.
+	if !slices.ContainsFunc(history, func(m transcript.Message) bool { return len(m.Calls()) > 0 || m.Role == "" }) {
 		req.Tools, req.Choice = nil, llm.Auto
 	}
 	return req
@@ -319,7 +320,12 @@ func (r *compactor) compact(ctx context.Context, history []transcript.Message) (
 		if !pressure.HasSummary(history) {
 			return say(textNoUndo)
 		}
-		return nil, r.commitOverlay(ctx, history, transcript.Overlay{Kind: transcript.Undone, Trigger: pressure.TriggerManual})
+		// What the summary stands for counts again.
+		whole, err := r.Journal.WholeHistory(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read history: %w", err)
+		}
+		return nil, r.commitOverlay(ctx, whole, transcript.Overlay{Kind: transcript.Undone, Trigger: pressure.TriggerManual})
 	}
 	o, ok := r.ladder.PlanSummary(history, r.turn.ID, r.gauge.Tokens, r.system, true)
 	if !ok {

@@ -78,6 +78,10 @@ func (j *journal) Messages(ctx context.Context) (ms []transcript.Message, err er
 	return ms, err
 }
 
+func (j *journal) WholeHistory(ctx context.Context) ([]transcript.Message, error) {
+	return j.Messages(ctx)
+}
+
 func (j *journal) Append(ctx context.Context, ms ...transcript.Message) error {
 	return j.op(ctx, "append", func() error {
 		j.add(ms)

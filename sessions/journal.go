@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,10 +25,13 @@ type Journal struct {
 	// Scopes returns what a reservation at that time counts for; nil: nothing.
 	Scopes func(ctx context.Context, at time.Time) ([]Scope, error)
 	Now    func() time.Time // when reservations are made
+	// Suffices reports whether a turn can do without the first messages of a history, which
+	// are zero there; nil: it needs all.
+	Suffices func(history []transcript.Message, first int) bool
 
-	history []transcript.Message
-	known   bool                 // history is what the store holds
-	earlier []transcript.Message // history as the worker read it last; nil: it never did
+	history Passage
+	known   bool    // history is what the store holds
+	earlier Passage // history as the worker read it last; zero: it never did
 
 	// open opens the turn, which is not open yet; nil: it is. opening is the message that
 	// comes behind the history then.
@@ -44,16 +48,24 @@ type Journal struct {
 type JournalStore interface {
 	Turns
 	Money
+	Session(ctx context.Context, id sessionkeys.SessionID) (Session, error)
+}
+
+// Passage is a session's history from some message on. Those before are zero messages, so that
+// each stands at its place: it is by its place that overlays and people name it.
+type Passage struct {
+	Messages []transcript.Message
+	First    int // how many are zero
 }
 
 // SetHistory tells what the store holds of the session, which belongs to the journal
 // from now on.
-func (j *Journal) SetHistory(ms []transcript.Message) { j.history, j.known = ms, true }
+func (j *Journal) SetHistory(p Passage) { j.history, j.known = p, true }
 
 // SetEarlier tells what the store held of the session when it was read last, which belongs to
 // the journal from now on: Messages reads what was added since, when that is how the history
 // still begins.
-func (j *Journal) SetEarlier(ms []transcript.Message) { j.earlier = ms }
+func (j *Journal) SetEarlier(p Passage) { j.earlier = p }
 
 // SetOpening tells that the turn is not open yet: open opens it with the message m, and with
 // a call reserved in the same commit when it is given one. The journal calls it with its first
@@ -80,36 +92,94 @@ func (j *Journal) ensureOpen(ctx context.Context, call *OpeningCall) error {
 }
 
 // History returns what the store holds, as far as the journal has seen it.
-func (j *Journal) History() ([]transcript.Message, bool) { return j.history, j.known }
+func (j *Journal) History() (Passage, bool) { return j.history, j.known }
 
-// Messages returns the history so far, oldest first. It is not to be changed.
+// Messages returns the history so far, oldest first. Of a long one the first messages may be
+// zero, where Suffices allows it. It is not to be changed.
 func (j *Journal) Messages(ctx context.Context) ([]transcript.Message, error) {
 	if !j.known {
-		ms, err := j.readHistory(ctx)
+		p, err := j.readHistory(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if j.open != nil {
-			ms = append(ms, j.opening)
+			p.Messages = append(p.Messages, j.opening)
 		}
-		j.SetHistory(ms)
+		j.SetHistory(p)
 	}
-	return slices.Clip(j.history), nil
+	return slices.Clip(j.history.Messages), nil
 }
 
-// messagesAtOnce is how many messages are read at a time of those that were added.
-const messagesAtOnce = 256
+// WholeHistory is Messages with the first ones, too.
+func (j *Journal) WholeHistory(ctx context.Context) ([]transcript.Message, error) {
+	ms, err := j.Messages(ctx)
+	if err != nil || j.history.First == 0 {
+		return ms, err
+	}
+	whole, err := j.readBefore(ctx, slices.Clone(ms), j.history.First, func([]transcript.Message, int) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	j.SetHistory(whole)
+	return slices.Clip(whole.Messages), nil
+}
+
+// messagesAtOnce is how many messages are read at a time of those that were added, and longHistory
+// how many are too many to read all of them.
+const (
+	messagesAtOnce = 256
+	longHistory    = 2 * messagesAtOnce
+)
+
+// readEnd reads the messages of a long history from the end, as many as suffice; ok is false where
+// the history is to be read otherwise.
+func (j *Journal) readEnd(ctx context.Context) (p Passage, ok bool, err error) {
+	if j.Suffices == nil {
+		return p, false, nil
+	}
+	s, err := j.Store.Session(ctx, j.Session)
+	if err != nil || s.Messages < longHistory {
+		return p, false, err
+	}
+	all := make([]transcript.Message, s.Messages, s.Messages+messagesAtOnce)
+	p, err = j.readBefore(ctx, all, s.Messages, j.Suffices)
+	if errors.Is(err, errHistory) {
+		return p, false, nil
+	}
+	return p, err == nil, err
+}
+
+// errHistory means that a store counts other messages than it returns, as of what was deleted.
+var errHistory = errors.New("the messages of the session are not those that are counted")
+
+// readBefore reads the messages before number first into all, the newest ones first, until they
+// are enough.
+func (j *Journal) readBefore(ctx context.Context, all []transcript.Message, first int, enough func([]transcript.Message, int) bool) (Passage, error) {
+	for n := messagesAtOnce; first > 0 && !enough(all, first); n *= 2 {
+		from := max(first-n, 0)
+		ms, err := j.Store.MessagesAfter(ctx, j.Session, from, first-from)
+		if err != nil {
+			return Passage{}, err
+		}
+		if len(ms) != first-from {
+			return Passage{}, fmt.Errorf("%w: %d of %d from number %d on", errHistory, len(ms), first-from, from+1)
+		}
+		copy(all[from:], ms)
+		first = from
+	}
+	return Passage{all, first}, nil
+}
 
 // readHistory reads what the store holds: behind what was there earlier, or all of it. Messages
 // are only ever added, and none has the id of another: a history with the last message of the
 // earlier one in its place begins as that did.
-func (j *Journal) readHistory(ctx context.Context) ([]transcript.Message, error) {
-	all := j.earlier
-	j.earlier = nil
+func (j *Journal) readHistory(ctx context.Context) (Passage, error) {
+	all, first := j.earlier.Messages, j.earlier.First
+	j.earlier = Passage{}
 	for n := len(all) - 1; n >= 0; {
 		ms, err := j.Store.MessagesAfter(ctx, j.Session, n, messagesAtOnce)
 		if err != nil {
-			return nil, err
+			return Passage{}, err
 		}
 		isLast := len(ms) < messagesAtOnce
 		if n < len(all) {
@@ -120,21 +190,25 @@ func (j *Journal) readHistory(ctx context.Context) ([]transcript.Message, error)
 		}
 		all, n = append(all, ms...), n+len(ms)
 		if isLast {
-			return all, nil
+			return Passage{all, first}, nil
 		}
 	}
-	return j.Store.Messages(ctx, j.Session)
+	if p, ok, err := j.readEnd(ctx); ok || err != nil {
+		return p, err
+	}
+	ms, err := j.Store.Messages(ctx, j.Session)
+	return Passage{Messages: ms}, err
 }
 
 // noteCommit takes ms into the history when err is nil. After an error nobody
 // knows what the store holds, until it is read again.
 func (j *Journal) noteCommit(err error, ms []transcript.Message) error {
 	if err != nil {
-		j.history, j.known = nil, false
+		j.history, j.known = Passage{}, false
 		return err
 	}
 	if j.known {
-		j.history = append(j.history, ms...)
+		j.history.Messages = append(j.history.Messages, ms...)
 	}
 	return nil
 }

@@ -70,6 +70,11 @@ type said struct {
 	history []transcript.Message
 	whole   int // how often all of it was read
 	some    int // messages that were read otherwise
+	counted int // messages by the session's row
+}
+
+func (s *said) Session(context.Context, sessionkeys.SessionID) (sessions.Session, error) {
+	return sessions.Session{Messages: s.counted}, nil
 }
 
 func (s *said) Messages(context.Context, sessionkeys.SessionID) ([]transcript.Message, error) {
@@ -116,7 +121,7 @@ func TestJournalReadsWhatWasAdded(t *testing.T) {
 			for i := range earlier {
 				earlier[i].Model = "known"
 			}
-			j.SetEarlier(earlier)
+			j.SetEarlier(sessions.Passage{Messages: earlier})
 			want := slices.Clone(c.history)
 			if opens {
 				m := transcript.Message{ID: "opening", Role: transcript.User}
@@ -135,6 +140,62 @@ func TestJournalReadsWhatWasAdded(t *testing.T) {
 			if s.whole != c.whole || s.some != c.some {
 				t.Errorf("%s: all read %d times and %d messages beside, want %d and %d", name, s.whole, s.some, c.whole, c.some)
 			}
+		}
+	}
+}
+
+// Of a long history the end is read that a turn needs, and the rest when somebody asks for it.
+func TestJournalReadsTheEndOfALongHistory(t *testing.T) {
+	t.Parallel()
+	ids := func(ms []transcript.Message) (all []string) {
+		for _, m := range ms {
+			all = append(all, m.ID)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		messages, counted, needs int
+		whole, some, first       int
+	}{
+		"short":                   {511, 511, 500, 1, 0, 0},
+		"a page":                  {5000, 5000, 4900, 0, 256, 4744},
+		"several pages":           {5000, 5000, 4500, 0, 768, 4232},
+		"all":                     {1000, 1000, 0, 0, 1000, 0},
+		"fewer than are counted":  {400, 5000, 4900, 1, 0, 0},
+		"none, after a deletion":  {0, 5000, 4900, 1, 0, 0},
+		"what was not looked for": {5000, 5000, 5000, 0, 0, 5000},
+	} {
+		s := &said{history: messages(c.messages), counted: c.counted}
+		j := &sessions.Journal{Store: s, Now: time.Now, Suffices: func(ms []transcript.Message, first int) bool {
+			if len(ms) != c.counted || slices.ContainsFunc(ms[:first], func(m transcript.Message) bool { return m.ID != "" }) {
+				t.Errorf("%s: asked about %d messages from %d on", name, len(ms), first)
+			}
+			return first <= c.needs
+		}}
+		want := ids(s.history)
+		short := slices.Concat(make([]string, c.first), want[c.first:])
+		for range 2 {
+			got, err := j.Messages(t.Context())
+			if err != nil || !slices.Equal(ids(got), short) {
+				t.Errorf("%s: %d messages, %v", name, len(got), err)
+			}
+		}
+		if p, known := j.History(); !known || p.First != c.first || s.whole != c.whole || s.some != c.some {
+			t.Errorf("%s: from %d on (%v), all read %d times and %d messages beside", name, p.First, known, s.whole, s.some)
+		}
+		before, err := j.Messages(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := j.WholeHistory(t.Context())
+		if err != nil || !slices.Equal(ids(got), want) {
+			t.Errorf("%s: %d messages in all, %v", name, len(got), err)
+		}
+		if !slices.Equal(ids(before), short) {
+			t.Errorf("%s: what was read before was written over", name)
+		}
+		if p, _ := j.History(); p.First != 0 || len(p.Messages) != c.messages {
+			t.Errorf("%s: the journal knows %d messages from %d on", name, len(p.Messages), p.First)
 		}
 	}
 }

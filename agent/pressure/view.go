@@ -21,10 +21,13 @@ type effect struct {
 // effectOf reads the overlays of a history. A summary counts until it is undone, and the
 // one before it then counts again. It reads from the end, and no further than to the first
 // message that requests hold: what stands before that covers nothing behind it.
-func effectOf(history []transcript.Message) effect {
+func effectOf(history []transcript.Message) effect { return effectBehind(history, 0) }
+
+// effectBehind is effectOf of what stands behind the first messages.
+func effectBehind(history []transcript.Message, first int) effect {
 	var e effect
 	undone, trimmed := 0, false
-	for i := len(history) - 1; i >= e.from; i-- {
+	for i := len(history) - 1; i >= max(e.from, first); i-- {
 		o, ok := history[i].Overlay()
 		if !ok {
 			continue
@@ -54,6 +57,15 @@ func effectOf(history []transcript.Message) effect {
 		}
 	}
 	return e
+}
+
+// Suffices reports whether what requests hold of a history stands behind its first messages, for
+// which a summary stands that counts, with an answer: by the size that its provider has counted, if
+// it counts any, the next request is measured.
+func Suffices(history []transcript.Message, first int) bool {
+	e := effectBehind(history, first)
+	return len(e.summary.Parts) > 0 && e.from >= first &&
+		slices.ContainsFunc(history[first:], func(m transcript.Message) bool { return m.Role == transcript.Assistant })
 }
 
 // HasSummary reports whether a summary counts in the history.

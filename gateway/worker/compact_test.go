@@ -97,6 +97,33 @@ func TestCompact(t *testing.T) {
 			p.end(t)
 		})
 	})
+	t.Run("requirements TX22: of a long conversation the end is read, and what a summary stands for when it is taken back", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			r.model.Reply = summariser
+			p := r.start("w", window)
+			r.say(1, "note: the code is 4711")
+			for range 270 {
+				r.say(1, "more")
+				r.idle()
+			}
+			p.end(t)
+			p = r.start("w", window)
+			for i, text := range []string{"which code?", "/compact undo", "which code?"} {
+				r.say(1, text)
+				r.idle()
+				if n := p.store.readPages(); p.store.read() > 0 || n != []int{1, 3, 3}[i] {
+					t.Errorf("%d pages of the history were read by the end of %q, and all of it %d times", n, text, p.store.read())
+				}
+			}
+			got := r.answers(1)
+			if got = got[len(got)-3:]; got[0] != "the code is 4711" || got[2] != "the code is 4711" || !strings.HasPrefix(got[1], "The summary is taken back") {
+				t.Errorf("got %.200q", got)
+			}
+			p.end(t)
+		})
+	})
 	t.Run("happens by itself before the window is full, and is paid as a summary", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,13 @@ func (j *journal) folder(ctx context.Context, set *tools.Set, workspace string) 
 	if j.decided != nil {
 		turn = j.decided.Turn
 	}
-	dir := chosenFolder(history, turn)
+	dir, found := chosenFolder(history, turn)
+	if !found {
+		if history, err = j.WholeHistory(ctx); err != nil {
+			return "", fmt.Errorf("look for the folder of a turn: %w", err)
+		}
+		dir, _ = chosenFolder(history, turn)
+	}
 	if dir == "" {
 		return "", nil
 	}
@@ -37,8 +43,9 @@ func (j *journal) folder(ctx context.Context, set *tools.Set, workspace string) 
 	return dir, nil
 }
 
-// chosenFolder returns the folder that was chosen last before a turn; "": the workspace.
-func chosenFolder(history []transcript.Message, turn string) string {
+// chosenFolder returns the folder that was chosen last before a turn; "": the workspace. found is
+// false where no call chose one.
+func chosenFolder(history []transcript.Message, turn string) (dir string, found bool) {
 	opening := openingID(turn)
 	if i := slices.IndexFunc(history, func(m transcript.Message) bool { return m.ID == opening }); i >= 0 {
 		history = history[:i]
@@ -49,9 +56,9 @@ func chosenFolder(history []transcript.Message, turn string) string {
 				continue
 			}
 			if dir, ok := shell.ChosenFolder(r.Metadata); ok {
-				return dir
+				return dir, true
 			}
 		}
 	}
-	return ""
+	return "", false
 }

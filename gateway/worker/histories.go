@@ -3,8 +3,10 @@ package worker
 import (
 	"container/list"
 	"sync"
+	"unsafe"
 
 	"parley/sessionkeys"
+	"parley/sessions"
 	"parley/transcript"
 )
 
@@ -24,20 +26,20 @@ type historyCache struct {
 }
 
 type cachedHistory struct {
-	session  sessionkeys.SessionID
-	epoch    int64
-	messages []transcript.Message
-	bytes    int
+	session sessionkeys.SessionID
+	epoch   int64
+	passage sessions.Passage
+	bytes   int
 }
 
 func newHistoryCache() *historyCache {
 	return &historyCache{bySession: map[sessionkeys.SessionID]*list.Element{}, oldest: list.New()}
 }
 
-// put remembers ms, which belong to the caller no more.
-func (h *historyCache) put(id sessionkeys.SessionID, epoch int64, ms []transcript.Message) {
-	k := &cachedHistory{session: id, epoch: epoch, messages: ms}
-	for _, m := range ms {
+// put remembers p, which belongs to the caller no more.
+func (h *historyCache) put(id sessionkeys.SessionID, epoch int64, p sessions.Passage) {
+	k := &cachedHistory{session: id, epoch: epoch, passage: p, bytes: p.First * int(unsafe.Sizeof(transcript.Message{}))}
+	for _, m := range p.Messages[p.First:] {
 		k.bytes += memorySize(m)
 	}
 	h.mu.Lock()
@@ -55,16 +57,16 @@ func (h *historyCache) put(id sessionkeys.SessionID, epoch int64, ms []transcrip
 
 // take gives back what is remembered of a session, once, and whether that is all of it for an
 // owner under epoch.
-func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) (ms []transcript.Message, isAll bool) {
+func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) (p sessions.Passage, isAll bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.bySession[id]
 	if e == nil {
-		return nil, false
+		return p, false
 	}
 	h.drop(e)
 	k := e.Value.(*cachedHistory)
-	return k.messages, epoch == k.epoch || epoch == k.epoch+1
+	return k.passage, epoch == k.epoch || epoch == k.epoch+1
 }
 
 // recall gives the journal what this worker remembers of the session. first is the message that
@@ -72,7 +74,8 @@ func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) (ms []transcr
 func (j *journal) recall(first transcript.Message) {
 	before, isAll := j.a.w.histories.take(j.t.Session, j.Fence.Epoch)
 	if isAll && j.t.Attempts <= 1 {
-		j.SetHistory(append(before, first))
+		before.Messages = append(before.Messages, first)
+		j.SetHistory(before)
 		return
 	}
 	j.SetEarlier(before)

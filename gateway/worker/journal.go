@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parley/agent"
+	"parley/agent/pressure"
 	"parley/channels"
 	"parley/costs"
 	"parley/faultpoint"
@@ -50,7 +51,7 @@ func (a *actor) journal(t sessions.Turn) (*journal, error) {
 		return nil, err
 	}
 	j := &journal{a: a.owner, rights: a.rights, t: t, job: job, Journal: sessions.Journal{
-		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now,
+		Store: a.w.Store, Fence: a.m.Fence(), Turn: t.ID, Session: t.Session, Now: a.w.Now, Suffices: pressure.Suffices,
 	}}
 	j.Scopes = j.scopes
 	return j, nil
@@ -107,8 +108,8 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		}
 		j.a.w.Logger.Info("permission asked", about...)
 	}
-	if ms, ok := j.History(); ok {
-		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, ms)
+	if p, ok := j.History(); ok {
+		j.a.w.histories.put(j.t.Session, j.Fence.Epoch, p)
 	}
 	if j.reached = reached; reached != "" {
 		j.a.noteGoal(goals.ByPhrase)

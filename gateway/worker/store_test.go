@@ -40,6 +40,7 @@ type faults struct {
 	finish   func()                           // before Finish
 	handed   int                              // how often Handover was tried
 	reads    int                              // of histories
+	pages    int                              // of histories that were read
 	takes    time.Duration                    // how long an operation takes at most
 	left     bool                             // Leave was performed
 	tardy    int                              // operations after that
@@ -64,6 +65,12 @@ func (f *faults) read() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.reads
+}
+
+func (f *faults) readPages() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pages
 }
 
 func (f *faults) count() int {
@@ -103,6 +110,8 @@ func (f *faults) around(ctx context.Context, c sessiontest.Call, perform func() 
 		defer f.told()
 	case "Messages":
 		f.reads++
+	case "MessagesAfter":
+		f.pages++
 	case "Leave":
 		defer f.set(func(f *faults) { f.left = true })
 	case "Held":

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,10 +109,15 @@ type damagedRange struct {
 
 func readBlock(data []byte, stream string, index int, last uint64) block {
 	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", stream, index))
+	digest, err := highwayhash.NewDigest64(key[:])
+	if err != nil {
+		panic(err) // not with a key of this length
+	}
+	sum := &recordDigest{Hash: digest}
 	b := block{last: last}
 	begin := 0 // of what is good
 	for at := 0; at < len(data); {
-		n, seq := parseRecord(data[at:], key[:])
+		n, seq := parseRecord(data[at:], sum)
 		if n > 0 {
 			b.last = max(b.last, seq)
 			at += n
@@ -120,7 +126,7 @@ func readBlock(data []byte, stream string, index int, last uint64) block {
 		r := damagedRange{from: at, before: b.last}
 		b.good = append(b.good, data[begin:at])
 		for at++; at < len(data); at++ {
-			if n, seq = parseRecord(data[at:], key[:]); n > 0 {
+			if n, seq = parseRecord(data[at:], sum); n > 0 {
 				r.after = seq
 				break
 			}
@@ -135,9 +141,15 @@ func readBlock(data []byte, stream string, index int, last uint64) block {
 	return b
 }
 
+// recordDigest is what records of a file are checked with, and room for what it says.
+type recordDigest struct {
+	hash.Hash
+	is [recordSum]byte
+}
+
 // parseRecord returns the length and the sequence of the record at the beginning of data,
 // 0 when there is no sound one.
-func parseRecord(data, key []byte) (length int, seq uint64) {
+func parseRecord(data []byte, sum *recordDigest) (length int, seq uint64) {
 	if len(data) < recordHead+recordSum {
 		return 0, 0
 	}
@@ -156,14 +168,11 @@ func parseRecord(data, key []byte) (length int, seq uint64) {
 		}
 		rest = rest[4:]
 	}
-	sum, err := highwayhash.NewDigest64(key)
-	if err != nil {
-		return 0, 0 // not with a key of this length
-	}
+	sum.Reset()
 	_, _ = sum.Write(data[4:20])
 	_, _ = sum.Write(body[:subject])
 	_, _ = sum.Write(rest)
-	if !bytes.Equal(sum.Sum(nil), data[int(size)-recordSum:size]) {
+	if !bytes.Equal(sum.Sum(sum.is[:0]), data[int(size)-recordSum:size]) {
 		return 0, 0
 	}
 	return int(size), le.Uint64(data[4:]) & sequenceMax

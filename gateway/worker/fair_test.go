@@ -109,6 +109,29 @@ func TestACommandLetsOthersGoFirstToo(t *testing.T) {
 	})
 }
 
+func TestALookForWorkLeavesSlotsToMessagesThatComeMeanwhile(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, func(_ *testing.T, r *fixture) {
+		p := r.start("w", turns(2))
+		time.Sleep(2 * time.Second) // the first look is for all that is there
+		looks, goOn := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		proceed := sync.OnceFunc(func() { close(goOn) })
+		defer proceed()
+		p.store.set(func(f *faults) {
+			f.recover = func() {
+				once.Do(func() { close(looks) })
+				<-goOn
+			}
+		})
+		<-looks
+		r.say(1, "hello")
+		r.wantAnswers(1, "re: hello")
+		proceed()
+		r.idle()
+	})
+}
+
 func TestWhoComesLastDoesNotTakeTheSlotOfWhoWaits(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {

@@ -53,8 +53,11 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	if !w.leases.holds() {
 		return nil // the next heartbeat that gets through looks again
 	}
-	n := 0
-	for n < 64 && w.acquireSlot() {
+	n, most := 0, 64
+	if before == 0 {
+		most = 1 // mostly there is nothing, and messages that come meanwhile need the others
+	}
+	for n < most && w.acquireSlot() {
 		n++
 	}
 	if n == 0 {

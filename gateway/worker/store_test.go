@@ -36,6 +36,7 @@ type faults struct {
 	yield    func(perform func() error) error // in place of Yield
 	listed   func()                           // before the answer of Held is heard
 	held     func()                           // before Held
+	recover  func()                           // before Recover
 	noComply bool                             // control requests are not ended
 	finish   func()                           // before Finish
 	handed   int                              // how often Handover was tried
@@ -100,7 +101,7 @@ func (f *faults) over(s sessions.Store) *faults {
 // around is a [sessiontest.Around].
 func (f *faults) around(ctx context.Context, c sessiontest.Call, perform func() error) error {
 	f.mu.Lock()
-	before, instead, frozen, mute, noComply := map[string]func(){"Touch": f.touch, "Held": f.held, "Finish": f.finish}[c.Op], f.yield, f.frozen, f.mute, f.noComply
+	before, instead, frozen, mute, noComply := map[string]func(){"Touch": f.touch, "Held": f.held, "Finish": f.finish, "Recover": f.recover}[c.Op], f.yield, f.frozen, f.mute, f.noComply
 	if c.Fence != nil || c.Op == "Touch" {
 		f.writes = append(f.writes, c.Op)
 	}

@@ -110,7 +110,7 @@ func (c *client) classify(e *channels.Error, said *rpcError) {
 	case said.Code == codeParams && strings.Contains(words, "account does not exist"):
 		e.Kind = channels.Unauthorized
 		e.Message += "; register or link the account with signal-cli first"
-	case said.Code == codeUser && (strings.Contains(words, "group not found") || strings.Contains(words, "not a member in group") || strings.Contains(words, "is not registered")):
+	case said.Code == codeUser && isChatClosed(words):
 		e.Kind = channels.Gone
 	case said.Code == codeUser, said.Code <= -32600 && said.Code > -32700 && said.Code != codeInternal:
 		e.Kind = channels.Refused
@@ -119,6 +119,13 @@ func (c *client) classify(e *channels.Error, said *rpcError) {
 		// left or after it: what became of it nobody knows.
 		e.Kind = channels.Ambiguous
 	}
+}
+
+// isChatClosed: the words of a refusal that speak of the chat and not of the message. In some groups
+// only admins may send anything.
+func isChatClosed(words string) bool {
+	return slices.ContainsFunc([]string{"group not found", "not a member in group", "not allowed to send message to group", "is not registered"},
+		func(w string) bool { return strings.Contains(words, w) })
 }
 
 // classifyResults judges a message that reached nobody. What can be mended by

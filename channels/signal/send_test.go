@@ -133,14 +133,16 @@ func TestWhatSignalRefusesSaysWhatItMeansAndWhatToDo(t *testing.T) {
 }
 
 // G30. Nothing is sent there any more until somebody speaks there again.
-func TestAPersonWhoLeftAndAGroupThatWeLeftAreGone(t *testing.T) {
+func TestAPersonWhoLeftAndGroupsThatTakeNothingFromUsAreGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ch := r.open(t)
 	noError(t, errors.Join(r.Meet(ann), r.SetRegistered(ann, false)))
 	r.say(t, team, bob, "hello", sim.SayOptions{})
 	did(t)(r.Remove(team, bob, ourACI))
-	for _, to := range []sessionkeys.Address{direct(ann), group(team)} {
+	r.say(t, news, bob, "hello", sim.SayOptions{})
+	did(t)(r.Announce(news, bob, true))
+	for _, to := range []sessionkeys.Address{direct(ann), group(team), group(news)} {
 		_, err := ch.Send(t.Context(), channels.Reply{To: to, Body: channels.Body{Text: "hi"}})
 		if e := failed(t, err); e.Kind != channels.Gone {
 			t.Errorf("Send to %s gave %v", to.Peer, err)

@@ -66,6 +66,8 @@ type group struct {
 	members  []string // ACIs, in the order they came
 	pending  []string // invited, and not in it before they accept
 	admins   []string
+
+	announces bool // only admins send messages
 }
 
 func (g *group) has(aci string) bool { return slices.Contains(g.members, aci) }

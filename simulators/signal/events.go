@@ -93,6 +93,12 @@ func (s *people) Remove(chat Chat, by Person, who string) (ActionResult, error) 
 	})
 }
 
+// Announce lets only the admins of a group send messages to it, or everybody again. Who said
+// something first in it is its admin.
+func (s *people) Announce(chat Chat, by Person, only bool) (ActionResult, error) {
+	return s.change("announce", chat, by, "group", func(pl place) { pl.group.announces = only })
+}
+
 // change tells of a change of the chat: of the group, or of a timer.
 func (s *people) change(what string, chat Chat, p Person, kind string, do func(place)) (said ActionResult, err error) {
 	defer stage.Act(&s.mu, &err, "%s", what)()

@@ -4,8 +4,7 @@ import "fmt"
 
 // sendSign sends what is no message to the targets of a call, and books it where
 // somebody was reached.
-func (c *call) sendSign(book func(t target, at int64)) any {
-	targets := c.targets()
+func (c *call) sendSign(targets []target, book func(t target, at int64)) any {
 	w := wireResults{Timestamp: c.stamp(), Results: []wireResult{}}
 	for _, t := range targets {
 		results := c.resultsOf(t)
@@ -36,7 +35,7 @@ func (c *call) sendReaction() any {
 	if c.args.flag("remove") {
 		kind = "reaction_removed"
 	}
-	return c.sendSign(func(t target, _ int64) {
+	return c.sendSign(c.targets(), func(t target, _ int64) {
 		if !t.react(msgKey{author.ACI, at}, c.account.ACI, emoji, c.args.flag("remove")) {
 			c.books.totals.StrayReactions++
 			return
@@ -73,7 +72,7 @@ func (c *call) sendTyping() any {
 	if c.args.flag("stop") {
 		kind = "typing_stopped"
 	}
-	return c.sendSign(func(t target, _ int64) { c.sign(SignEntry{Kind: kind, Chat: t.name()}) })
+	return c.sendSign(c.writableTargets(), func(t target, _ int64) { c.sign(SignEntry{Kind: kind, Chat: t.name()}) })
 }
 
 func (c *call) sendReceipt() any {
@@ -90,7 +89,7 @@ func (c *call) sendReceipt() any {
 		panic(internalError("targetTimestamp is required"))
 	}
 	c.recipient(c.args.text("recipient"))
-	return c.sendSign(func(t target, _ int64) {
+	return c.sendSign(c.targets(), func(t target, _ int64) {
 		for _, at := range of {
 			c.sign(SignEntry{Kind: "receipt", Chat: t.name(), Author: t.name(), Target: at, Text: kind})
 		}
@@ -102,7 +101,7 @@ func (c *call) remoteDelete() any {
 	if of == 0 {
 		panic(internalError("targetTimestamp is required"))
 	}
-	return c.sendSign(func(t target, at int64) {
+	return c.sendSign(c.targets(), func(t target, at int64) {
 		m := t.place.chat.find(msgKey{c.account.ACI, of})
 		if m == nil || m.own == nil || m.deleted {
 			return

@@ -57,6 +57,9 @@ func (c *call) listGroups() any {
 			PendingMembers: c.members(g.pending), RequestingMembers: []wireMember{}, Banned: []wireMember{},
 			PermissionAddMember: "EVERY_MEMBER", PermissionEditDetails: "EVERY_MEMBER", PermissionSendMessage: "EVERY_MEMBER",
 		}
+		if g.announces {
+			row.PermissionSendMessage = "ONLY_ADMINS"
+		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b wireGroupRow) int { return cmp.Compare(a.ID, b.ID) })

@@ -34,6 +34,7 @@ var (
 	ann  = sim.Person{ACI: sim.MadeUpACI(1), Number: "+4915550001001", Name: "Ann"}
 	bob  = sim.Person{ACI: sim.MadeUpACI(2), Number: "+4915550001002", SharesNumber: true}
 	team = sim.Chat{Group: sim.MadeUpGroup(1), Name: "Team"}
+	news = sim.Chat{Group: sim.MadeUpGroup(7), Name: "News"}
 )
 
 // world is a running server.

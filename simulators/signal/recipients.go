@@ -3,6 +3,7 @@ package signal
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -79,6 +80,18 @@ func (c *call) targets() []target {
 		panic(userError("No recipients given"))
 	}
 	return out
+}
+
+// writableTargets is targets for what only admins may send in some groups: messages and typing
+// signs, and not reactions or deletions (signal-cli, SendHelper).
+func (c *call) writableTargets() []target {
+	all := c.targets()
+	for _, t := range all {
+		if g := t.place.group; g != nil && g.announces && !slices.Contains(g.admins, c.account.ACI) {
+			panic(userError(fmt.Sprintf("User is not allowed to send message to group: %s (%s)", g.name, g.id)))
+		}
+	}
+	return all
 }
 
 func (s *chats) groupOf(id string) *group {

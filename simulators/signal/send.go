@@ -21,7 +21,7 @@ func (c *call) send() any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.outgoing(files)
-	targets := c.targets()
+	targets := c.writableTargets()
 	at := c.stamp()
 	out.version.Timestamp, out.version.At = at, c.opts.Now()
 	w := wireResults{Timestamp: at, Results: []wireResult{}}

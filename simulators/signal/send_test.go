@@ -27,6 +27,10 @@ func TestG30WhatCannotBeSentIsRefusedAsSignalCLIDoes(t *testing.T) {
 	d := w.daemon()
 	w.meet(ann)
 	w.say(team, bob, "hi")
+	w.say(news, bob, "hi")
+	if _, err := w.Announce(news, bob, true); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Remove(team, bob, "b0700000-0000-4000-8000-000000000001"); err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +46,7 @@ func TestG30WhatCannotBeSentIsRefusedAsSignalCLIDoes(t *testing.T) {
 		{"an unknown group", args{"groupId": sim.MadeUpGroup(9), "message": "x"}, -1, "Group not found: " + sim.MadeUpGroup(9)},
 		{"a strange group", args{"groupId": "?", "message": "x"}, -1, "Invalid group id: "},
 		{"a group it is not in", args{"groupId": team.Group, "message": "x"}, -1, "User is not a member in group: Team (" + team.Group + ")"},
+		{"a group in which only admins write", args{"groupId": news.Group, "message": "x"}, -1, "User is not allowed to send message to group: News (" + news.Group + ")"},
 		{"an unknown style", args{"recipient": ann.ACI, "message": "x", "textStyle": "0:1:LOUD"}, -1, "Invalid style: LOUD"},
 		{"a strange style", args{"recipient": ann.ACI, "message": "x", "textStyle": "x"}, -1, "Invalid textStyle syntax (x) expected 'start:length:STYLE'"},
 		{"a strange mention", args{"recipient": ann.ACI, "message": "x", "mention": "x"}, -1, "Invalid mention syntax (x) expected 'start:length:recipientNumber'"},
@@ -59,7 +64,7 @@ func TestG30WhatCannotBeSentIsRefusedAsSignalCLIDoes(t *testing.T) {
 			t.Errorf("%s: data %s", c.name, r.Error.Data)
 		}
 	}
-	if b := w.Books(); len(b.Messages) != 0 || b.Totals.Refused != 13 {
+	if b := w.Books(); len(b.Messages) != 0 || b.Totals.Refused != 14 {
 		t.Errorf("books: %+v", b.Totals)
 	}
 }

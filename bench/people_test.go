@@ -10,14 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"parley/runtest"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
 )
 
 // network is where people write who are not on Telegram.
 type network interface {
-	Listen() error
-	Run(ctx context.Context) error
+	runtest.Server
 	// join tells a system under test where it is.
 	join(p *plan) error
 	// say lets a person write where the bot shows all that it can show.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/runtest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -58,10 +59,7 @@ func newWorld(b *testing.B, o worldOptions) *world {
 		keep = 1 << 20
 	}
 	var tg *telegram.Server
-	var people interface {
-		Listen() error
-		Run(ctx context.Context) error
-	}
+	var people runtest.Server
 	other, err := otherNetwork(o.Network)
 	if people = other; other == nil && err == nil {
 		tg, err = telegram.New(telegram.Options{
@@ -88,29 +86,19 @@ func newWorld(b *testing.B, o worldOptions) *world {
 			return a
 		},
 	})
-	for _, listen := range []func() error{people.Listen, m.Listen} {
-		if err := listen(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	w := &world{b: b, telegram: tg, other: other, model: m, modelURL: m.URL(), open: map[int64]*question{}}
+	w := &world{b: b, telegram: tg, other: other, model: m, open: map[int64]*question{}}
 	if o.Audit {
 		w.audit = &audit{open: map[string]*question{}}
 	}
+	b.Cleanup(w.check)
+	runtest.Serve(b, people, m)
+	w.modelURL = m.URL()
 	ctx, stop := context.WithCancel(context.Background())
-	var parts sync.WaitGroup
-	for _, run := range []func(context.Context) error{people.Run, m.Run} {
-		parts.Go(func() {
-			if err := run(ctx); err != nil {
-				b.Errorf("a simulator ended with: %v", err)
-			}
-		})
-	}
-	parts.Go(w.watch(ctx))
+	var watching sync.WaitGroup
+	watching.Go(w.watch(ctx))
 	b.Cleanup(func() {
 		stop()
-		parts.Wait()
-		w.check()
+		watching.Wait()
 	})
 	return w
 }

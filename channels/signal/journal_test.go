@@ -15,6 +15,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/signal"
+	"parley/runtest"
 	sim "parley/simulators/signal"
 )
 
@@ -27,11 +28,9 @@ type taking struct {
 
 func take(t testing.TB, ch *signal.Channel, decide func(channels.Message) error) *taking {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
 	r := &taking{t: t, events: make(chan channels.Message, 1024)}
-	done := make(chan error, 1)
-	go func() {
-		done <- ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
+	r.stop = runtest.Start(t, "Receive", func(ctx context.Context) error {
+		return ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
 			if decide != nil {
 				if err := decide(m); err != nil {
 					return err
@@ -40,19 +39,7 @@ func take(t testing.TB, ch *signal.Channel, decide func(channels.Message) error)
 			r.events <- m
 			return nil
 		})
-	}()
-	stopped := false
-	r.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Receive: %v", err)
-		}
-	}
-	t.Cleanup(r.stop)
+	})
 	return r
 }
 

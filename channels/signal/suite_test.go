@@ -19,6 +19,7 @@ import (
 	"parley/channels/channeltest"
 	"parley/channels/signal"
 	"parley/cmd/cmdtest"
+	"parley/runtest"
 	sim "parley/simulators/signal"
 )
 
@@ -110,16 +111,7 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noError(t, s.Listen())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("simulator: %v", err)
-		}
-	})
+	runtest.Serve(t, s)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("books: %+v, pending %v, receiving %v", s.Totals(), s.Books().Pending, s.Books().Receiving)
@@ -387,15 +379,7 @@ func newAttached(t testing.TB, by string, change ...func(*sim.Options)) *attache
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the daemon: %v", err)
-		}
-	})
+	runtest.Start(t, "the daemon", d.Run)
 	select {
 	case <-d.Ready():
 	case <-time.After(patience):

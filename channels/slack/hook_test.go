@@ -21,6 +21,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/slack"
+	"parley/runtest"
 	sim "parley/simulators/slack"
 )
 
@@ -91,15 +92,7 @@ func hooked(t *testing.T, now time.Time, accept channels.Accept, change ...func(
 	ch := r.open(t, append([]func(*slack.Options){func(o *slack.Options) {
 		o.Mode, o.Now, o.Observer = slack.Events, func() time.Time { return now }, watch{up: up}
 	}}, change...)...)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ch.Receive(ctx, accept) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Receive ended with: %v", err)
-		}
-	})
+	runtest.Start(t, "Receive", func(ctx context.Context) error { return ch.Receive(ctx, accept) })
 	<-up
 	return ch
 }
@@ -290,14 +283,8 @@ func TestEachOutageIsSaidOnce(t *testing.T) {
 	ch := r.open(t, func(o *slack.Options) {
 		o.Mode, o.CheckEvery, o.Observer, o.Log = slack.Events, time.Millisecond, states{up: up}, slog.New(said)
 	})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ch.Receive(ctx, func(context.Context, channels.Message) error { return nil }) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Receive ended with: %v", err)
-		}
+	runtest.Start(t, "Receive", func(ctx context.Context) error {
+		return ch.Receive(ctx, func(context.Context, channels.Message) error { return nil })
 	})
 	if !<-up {
 		t.Fatal("it is not up")

@@ -20,6 +20,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/slack"
+	"parley/runtest"
 	"parley/sessionkeys"
 )
 
@@ -76,20 +77,12 @@ func TestSlackGosOwnServerUnderstandsWhatWeSend(t *testing.T) {
 // receive has ch receive until the test ends, and returns what it takes once it does.
 func (s *theirs) receive(t *testing.T, ch *slack.Channel) <-chan channels.Message {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
 	taken := make(chan channels.Message, 1)
-	go func() {
-		ended <- ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
+	runtest.Start(t, "Receive", func(ctx context.Context) error {
+		return ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
 			taken <- m
 			return nil
 		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Receive ended with: %v", err)
-		}
 	})
 	<-s.up
 	return taken

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/runtest"
 	sim "parley/simulators/slack"
 )
 
@@ -81,15 +82,7 @@ func TestF12_InAStormOfDisconnectsEverythingComesUnderOneID(t *testing.T) {
 	)
 	s := &storm{refused: map[string]bool{}, taken: map[string]time.Time{}, events: map[string]map[string]bool{}}
 	ch := r.open(t)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- ch.Receive(ctx, s.accept) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("Receive ended with: %v", err)
-		}
-	})
+	runtest.Start(t, "Receive", func(ctx context.Context) error { return ch.Receive(ctx, s.accept) })
 	said := 0
 	for range storms {
 		r.connected(t)

@@ -16,6 +16,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/channels/slack"
+	"parley/runtest"
 	sim "parley/simulators/slack"
 )
 
@@ -88,27 +89,11 @@ func newRig(t testing.TB, change ...func(*sim.Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("simulator: %v", err)
-		}
-	})
+	runtest.Serve(t, s)
 	r := &fixture{Server: s, Clock: clock}
-	lapsing := make(chan struct{})
-	go func() {
-		defer close(lapsing)
+	runtest.Start(t, "lapse", func(ctx context.Context) error {
 		r.lapse(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-lapsing
+		return nil
 	})
 	r.open1 = r.make
 	return r

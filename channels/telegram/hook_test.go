@@ -17,6 +17,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/telegram"
+	"parley/runtest"
 )
 
 const secretHeader = "X-Telegram-Bot-Api-Secret-Token" //nolint:gosec // its name
@@ -54,22 +55,8 @@ func serve(t *testing.T, accept channels.Accept, change ...func(*telegram.Option
 	}
 	r := &served{t: t}
 	r.path, r.handler = ch.Hook()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ch.Receive(ctx, accept) }()
+	r.stop = runtest.Start(t, "Receive", func(ctx context.Context) error { return ch.Receive(ctx, accept) })
 	r.secret = <-set
-	stopped := false
-	r.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Receive: %v", err)
-		}
-	}
-	t.Cleanup(r.stop)
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/telegram"
+	"parley/runtest"
 	"parley/sessionkeys"
 	sim "parley/simulators/telegram"
 )
@@ -19,19 +20,12 @@ import (
 // listen receives in the background; what comes is in the channel.
 func listen(t *testing.T, ch *telegram.Channel) <-chan channels.Message {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	events, done := make(chan channels.Message, 256), make(chan error, 1)
-	go func() {
-		done <- ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
+	events := make(chan channels.Message, 256)
+	runtest.Start(t, "Receive", func(ctx context.Context) error {
+		return ch.Receive(ctx, func(_ context.Context, m channels.Message) error {
 			events <- m
 			return nil
 		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Receive: %v", err)
-		}
 	})
 	return events
 }

@@ -19,6 +19,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/channels/telegram"
+	"parley/runtest"
 	sim "parley/simulators/telegram"
 )
 
@@ -80,18 +81,7 @@ func newRigWith(t testing.TB, change func(*sim.Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("simulator: %v", err)
-		}
-	})
+	runtest.Serve(t, s)
 	return &fixture{s, clock}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/runtest"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -161,7 +162,7 @@ func slackPhone(t *testing.T) phone {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveNetwork(t, s)
+	runtest.Serve(t, s)
 	ann, thread := slack.Person{ID: "U0ANN", Name: "ann", RealName: "Ann"}, ""
 	return phone{
 		api: "      api_url: " + s.APIURL() + "\n", env: []string{"SLACK_BOT_TOKEN=xoxb-quick", "SLACK_APP_TOKEN=xapp-quick"},
@@ -193,7 +194,7 @@ func signalPhone(t *testing.T) phone {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveNetwork(t, s)
+	runtest.Serve(t, s)
 	ann := signal.Person{ACI: signal.MadeUpACI(1), Name: "Ann"}
 	return phone{
 		api: "      command: [parley, sim, signal-cli, --world, \"" + s.URL() + "\"]\n",
@@ -213,25 +214,4 @@ func signalPhone(t *testing.T) phone {
 			return got, err
 		},
 	}
-}
-
-// serveNetwork runs a simulator for as long as the test.
-func serveNetwork(t *testing.T, s interface {
-	Listen() error
-	Run(ctx context.Context) error
-},
-) {
-	t.Helper()
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the simulator ended with: %v", err)
-		}
-	})
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/runtest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -59,23 +60,7 @@ func sims(t *testing.T, brain model.Brain) (*telegram.Server, *model.Server) {
 		t.Fatal(err)
 	}
 	m := model.New(model.Options{Brain: brain, Keys: []string{key}})
-	for _, listen := range []func() error{tg.Listen, m.Listen} {
-		if err := listen(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	go func() { ended <- tg.Run(ctx) }()
-	go func() { ended <- m.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		for range 2 {
-			if err := <-ended; err != nil {
-				t.Errorf("a simulator ended with: %v", err)
-			}
-		}
-	})
+	runtest.Serve(t, tg, m)
 	return tg, m
 }
 

@@ -13,6 +13,7 @@ import (
 	"rsc.io/qr"
 
 	"parley/gateway/admin"
+	"parley/runtest"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 )
@@ -25,24 +26,13 @@ func TestASignalAccountIsOperatedThroughTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := world.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- world.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the simulator ended with: %v", err)
-		}
-	})
+	runtest.Serve(t, world)
 	_, m := sims(t, model.Echo)
 	config := inSignalOnly(t, world.URL(), m.URL(), number)
 	start(t, environment, "run", "--config", config).err.awaitLines(t, 1, "gateway started")
 	inWorld := func(what string, done func(signal.Book) bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if _, err := world.Await(ctx, done); err != nil {
 			t.Fatalf("waiting for %s: %v", what, err)

@@ -10,6 +10,7 @@ import (
 
 	"parley/channels"
 	"parley/gateway/admin"
+	"parley/runtest"
 )
 
 // linkedAs is a linked account that is in one group.
@@ -49,15 +50,7 @@ func TestLinkedAccountsAreThoseOfTheirNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ended, s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	runtest.Start(t, "the server", func(ctx context.Context) error { return errors.Join(s.Run(ctx), s.Close()) })
 	client := admin.NewClient(socket)
 	for _, c := range []struct {
 		network, channel, group string

@@ -18,6 +18,7 @@ import (
 	"parley/gateway/gatewaytest"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
+	"parley/runtest"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
@@ -64,15 +65,7 @@ func newShelf(t *testing.T) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ended, s.Close(), store.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	runtest.Start(t, "the server", func(ctx context.Context) error { return errors.Join(s.Run(ctx), s.Close(), store.Close()) })
 	h := &shelf{t: t, store: store, ask: admin.NewClient(socket), ann: sessions.Worker{Name: "ann", Nonce: "1"}}
 	h.ok(store.Heartbeat(t.Context(), h.ann, noon.Add(time.Hour)))
 	return h

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/gateway/listeners"
+	"parley/runtest"
 )
 
 // serving is a server on path without anything behind it, until stop or the end
@@ -34,22 +35,7 @@ func serving(t *testing.T, path string, change func(*Server)) (stop func()) {
 	if change != nil {
 		change(s)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	once := false
-	stop = func() {
-		if once {
-			return
-		}
-		once = true
-		cancel()
-		if err := errors.Join(<-ended, s.Close()); err != nil {
-			t.Errorf("it ended with: %v", err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
+	return runtest.Start(t, "the server", func(ctx context.Context) error { return errors.Join(s.Run(ctx), s.Close()) })
 }
 
 // reached says whether a gateway answers at path, with an error of its own.

@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"parley/costs"
+	"parley/runtest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -125,7 +125,7 @@ func Open(t testing.TB, o Options) *Run {
 	}
 	r.Telegram = tg
 	r.Model = model.New(model.Options{Brain: brain, Prices: modelPrices(t), Window: o.Shape.Window, MaxRequests: 1 << 20, MaxRecorded: 1 << 30})
-	r.serveSimulators()
+	runtest.Serve(t, r.Telegram, r.Model)
 	r.TelegramLine = NewProxy(t, strings.TrimPrefix(tg.URL(), "http://"))
 	r.ModelLine = NewProxy(t, strings.TrimPrefix(r.Model.URL(), "http://"))
 	if o.Webhook {
@@ -152,27 +152,6 @@ func drawSeed(t testing.TB) uint64 {
 		t.Fatalf("PARLEY_SEED: %v", err)
 	}
 	return n
-}
-
-// serveSimulators runs the simulators until the test ends.
-func (r *Run) serveSimulators() {
-	for _, listen := range []func() error{r.Telegram.Listen, r.Model.Listen} {
-		if err := listen(); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	go func() { ended <- r.Telegram.Run(ctx) }()
-	go func() { ended <- r.Model.Run(ctx) }()
-	r.t.Cleanup(func() {
-		stop()
-		for range 2 {
-			if err := <-ended; err != nil {
-				r.t.Errorf("a simulator ended with: %v", err)
-			}
-		}
-	})
 }
 
 // modelPrices are those that the gateway knows for the simulated model.

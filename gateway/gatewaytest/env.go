@@ -23,6 +23,7 @@ import (
 	"parley/gateway/policy"
 	"parley/gateway/settings"
 	"parley/llm/llmtest"
+	"parley/runtest"
 	"parley/simulators/model"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
@@ -99,23 +100,7 @@ func Open(t testing.TB, o Options) *Env {
 	if o.Webhook {
 		h.WebhookProxy = newWebhookProxy(t)
 	}
-	servers := append(h.openServers(), h.Model)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, len(servers))
-	for _, s := range servers {
-		if err := s.Listen(); err != nil {
-			t.Fatal(err)
-		}
-		go func() { ended <- s.Run(ctx) }()
-	}
-	t.Cleanup(func() {
-		stop()
-		for range servers {
-			if err := <-ended; err != nil {
-				t.Errorf("a simulator ended with: %v", err)
-			}
-		}
-	})
+	runtest.Serve(t, append(h.openServers(), h.Model)...)
 	t.Cleanup(h.checkRequests)
 	return h
 }

@@ -1,7 +1,6 @@
 package gatewaytest
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"parley/gateway/activity"
 	"parley/gateway/policy"
 	"parley/gateway/settings"
+	"parley/runtest"
 	"parley/simulators/signal"
 	"parley/simulators/slack"
 	"parley/simulators/telegram"
@@ -57,18 +57,12 @@ const (
 	TwinACI      = "42000000-0000-4000-8000-000000000002"
 )
 
-// server is a simulator.
-type server interface {
-	Listen() error
-	Run(ctx context.Context) error
-}
-
 func (o *Options) hasNetwork(n Network) bool {
 	return len(o.Networks) == 0 && n == Telegram || slices.Contains(o.Networks, n)
 }
 
 // openServers opens an environment's networks.
-func (h *Env) openServers() (all []server) {
+func (h *Env) openServers() (all []runtest.Server) {
 	h.t.Helper()
 	must := func(err error) {
 		h.t.Helper()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/gateway/listeners"
+	"parley/runtest"
 )
 
 // abuse L1: connections on which nothing is asked do not use up the descriptors.
@@ -29,15 +30,7 @@ func TestServe(t *testing.T) {
 				}
 			},
 		}
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- listeners.Serve(ctx, srv, l) }()
-		defer func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}()
+		defer runtest.Start(t, "Serve", func(ctx context.Context) error { return listeners.Serve(ctx, srv, l) })()
 		open := func() net.Conn {
 			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
 			if err != nil {

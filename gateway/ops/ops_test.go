@@ -24,6 +24,7 @@ import (
 	"parley/gateway/ops"
 	"parley/gateway/outcomes"
 	"parley/llm"
+	"parley/runtest"
 	"parley/sessions"
 	"parley/transcript"
 )
@@ -276,15 +277,7 @@ func serve(t *testing.T, checks ...ops.Check) (*ops.Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	runtest.Start(t, "the server", s.Run)
 	return s, "http://" + s.Addr()
 }
 

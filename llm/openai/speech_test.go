@@ -15,6 +15,7 @@ import (
 	"parley/costs"
 	"parley/llm"
 	"parley/llm/openai"
+	"parley/runtest"
 	"parley/simulators/model"
 )
 
@@ -31,18 +32,7 @@ func speechOf(t *testing.T, name, base string) *openai.Speech {
 func TestSpeechIsTranscribed(t *testing.T) {
 	t.Parallel()
 	s := model.New(model.Options{})
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	runtest.Serve(t, s)
 	note := model.Voice("wie wird das Wetter?", 8470*time.Millisecond)
 	for name, want := range map[string]costs.Usage{
 		"whisper-1":         {Source: costs.Reported, ServerTools: map[string]int64{costs.AudioSecond: 9}},

@@ -1,13 +1,13 @@
 package model_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"parley/runtest"
 	"parley/simulators/model"
 )
 
@@ -22,19 +22,14 @@ func BenchmarkEcho(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := model.New(model.Options{})
-			if err := s.Listen(); err != nil {
-				b.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(b.Context())
-			done := make(chan error, 1)
-			go func() { done <- s.Run(ctx) }()
+			runtest.Serve(b, s)
 			transport := &http.Transport{MaxIdleConnsPerHost: 64}
 			client := &http.Client{Transport: transport}
 			body := ask(c.path, "a question of a dozen words that asks for nothing in particular", c.stream)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+c.path, strings.NewReader(body))
+					r, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL()+c.path, strings.NewReader(body))
 					r.Header.Set("anthropic-version", "2023-06-01")
 					res, err := client.Do(r)
 					if err != nil {
@@ -49,10 +44,6 @@ func BenchmarkEcho(b *testing.B) {
 			})
 			b.StopTimer()
 			transport.CloseIdleConnections()
-			cancel()
-			if err := <-done; err != nil {
-				b.Error(err)
-			}
 			if n := s.Bill().Outcomes[model.Complete]; n == 0 || len(s.Bill().Outcomes) != 1 {
 				b.Errorf("%+v", s.Bill().Outcomes)
 			}

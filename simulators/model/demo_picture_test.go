@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"image"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/runtest"
 	"parley/simulators/model"
 )
 
@@ -48,18 +48,7 @@ func TestTheDemonstrationSeesPictures(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			s := model.New(model.Options{Brain: model.Demo(0)})
-			if err := s.Listen(); err != nil {
-				t.Fatal(err)
-			}
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- s.Run(ctx) }()
-			defer func() {
-				stop()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-			}()
+			runtest.Serve(t, s)
 			body = fmt.Sprintf(strings.Replace(body, "%q", `"%s"`, 1), data)
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, strings.NewReader(body))
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/runtest"
 	"parley/simulators/model"
 
 	"go.uber.org/goleak"
@@ -33,20 +34,9 @@ func start(t *testing.T, o model.Options) *fixture {
 		o.OnServed = func(e model.Entry) { served <- e }
 	}
 	s := model.New(o)
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	runtest.Serve(t, s)
 	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
+	t.Cleanup(transport.CloseIdleConnections)
 	return &fixture{s, t, &http.Client{Transport: transport}, served}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/runtest"
 	sim "parley/simulators/signal"
 )
 
@@ -53,18 +54,7 @@ func start(t *testing.T, change ...func(*sim.Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
+	runtest.Serve(t, s)
 	return &world{s, t}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"parley/runtest"
 	sim "parley/simulators/slack"
 )
 
@@ -56,20 +57,9 @@ func start(t *testing.T, change ...func(*sim.Options)) *workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
 	w := &workspace{Server: s, t: t, client: &http.Client{Transport: &http.Transport{}}}
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		w.client.CloseIdleConnections()
-	})
+	t.Cleanup(w.client.CloseIdleConnections)
+	runtest.Serve(t, s)
 	return w
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/runtest"
 	sim "parley/simulators/telegram"
 )
 
@@ -50,20 +51,9 @@ func start(t *testing.T, change ...func(*sim.Options)) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
 	p := &platform{Server: s, t: t, client: &http.Client{Transport: &http.Transport{}}}
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		p.client.CloseIdleConnections()
-	})
+	t.Cleanup(p.client.CloseIdleConnections)
+	runtest.Serve(t, s)
 	return p
 }
 

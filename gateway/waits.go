@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/gateway/records"
 	"parley/sessions"
 )
 
@@ -52,14 +53,10 @@ func (f *channelRunners) restoreWaits(ctx context.Context, c channels.Channel) e
 }
 
 func (f *channelRunners) storeWait(ctx context.Context, channel, of string, w channels.Wait) error {
-	body, err := json.Marshal(channels.Wait{Scope: w.Scope, Chat: w.Chat})
-	if err != nil {
-		return fmt.Errorf("encode a wait: %w", err)
-	}
-	_, err = f.store.WriteRecord(ctx, sessions.Record{
+	_, err := records.Write(ctx, f.store, sessions.Record{
 		ID:       sessions.RecordID{Kind: waitRecord, Key: of + strings.Join([]string{w.Scope, w.Chat}, "/")},
-		Revision: sessions.AnyRevision, Owner: channel, Body: body, Expires: w.Until, At: f.o.Now(),
-	})
+		Revision: sessions.AnyRevision, Owner: channel, Expires: w.Until, At: f.o.Now(),
+	}, channels.Wait{Scope: w.Scope, Chat: w.Chat})
 	if err != nil {
 		return fmt.Errorf("keep a wait: %w", err)
 	}

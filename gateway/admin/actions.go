@@ -144,12 +144,10 @@ func checkOnce(a Action) error {
 }
 
 func (s *Server) writeAction(ctx context.Context, a Action, revision int64) (int64, error) {
-	rec, err := records.New(sessions.RecordID{Kind: actionKind, Key: a.ID}, revision, a, s.o.Now())
-	if err != nil {
-		return 0, err
-	}
-	rec.Owner, rec.Expires = "operator", a.At.Add(actionsKept)
-	return s.o.Store.WriteRecord(ctx, rec)
+	return records.Write(ctx, s.o.Store, sessions.Record{
+		ID: sessions.RecordID{Kind: actionKind, Key: a.ID}, Revision: revision,
+		Owner: "operator", At: s.o.Now(), Expires: a.At.Add(actionsKept),
+	}, a)
 }
 
 // againError says how an action stands that was begun before.

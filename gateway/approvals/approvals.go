@@ -48,7 +48,7 @@ const MaxShown = 1500
 // Store is where requests are kept.
 type Store interface {
 	Reader
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+	records.Writer
 }
 
 // Reader is what requests are read from.

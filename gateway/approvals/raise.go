@@ -81,12 +81,7 @@ func markUnasked(ctx context.Context, s UnaskedStore, until, now time.Time) erro
 		if !was.Until.Before(until) {
 			return nil
 		}
-		mark, err := records.New(lastUnasked, revision, unasked{until}, now)
-		if err != nil {
-			return err //nolint:wrapcheck // as above
-		}
-		mark.Expires = until
-		_, err = s.WriteRecord(ctx, mark)
+		_, err = records.Write(ctx, s, sessions.Record{ID: lastUnasked, Revision: revision, At: now, Expires: until}, unasked{until})
 		if err == nil {
 			return nil
 		}

@@ -23,12 +23,7 @@ import (
 const kind = "mcp_tool"
 
 // Store is where consents are kept.
-type Store interface {
-	records.Store
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
-	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
-	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
-}
+type Store = sessions.Records
 
 // Book reads and writes consents. Its methods may be called concurrently, by several processes.
 type Book struct {
@@ -64,12 +59,8 @@ func (b *Book) Of(ctx context.Context, server string) (map[string]mcp.Definition
 // Give notes that the operator consents to a tool as it is described. It replaces what they
 // consented to before.
 func (b *Book) Give(ctx context.Context, server string, d mcp.Definition) error {
-	r, err := records.New(idOf(server, d.Name), sessions.AnyRevision, d, b.Now())
-	if err != nil {
-		return err
-	}
-	r.Owner = "operator"
-	if _, err := b.Store.WriteRecord(ctx, r); err != nil {
+	r := sessions.Record{ID: idOf(server, d.Name), Revision: sessions.AnyRevision, Owner: "operator", At: b.Now()}
+	if _, err := records.Write(ctx, b.Store, r, d); err != nil {
 		return fmt.Errorf("write the consent to %s of the MCP server %s: %w", d.Name, server, err)
 	}
 	return nil

@@ -64,10 +64,7 @@ func Read(ctx context.Context, s records.Store, root sessionkeys.SessionID, now 
 // Store is what is deleted from.
 type Store interface {
 	sessions.Eraser
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
-	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
-	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
+	sessions.Records
 	Tree(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Session, error)
 	TurnsOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions.Turn, error)
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)

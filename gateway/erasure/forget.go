@@ -411,11 +411,8 @@ func (d *Desk) keepIDs(ctx context.Context, t Traces) error {
 		return nil
 	}
 	for _, id := range t.ids {
-		r, err := records.New(begunRecord(t.Channel, id), sessions.AnyRevision, knownBy{t.ids}, d.Now().UTC())
-		if err == nil {
-			_, err = d.Store.WriteRecord(ctx, r)
-		}
-		if err != nil {
+		r := sessions.Record{ID: begunRecord(t.Channel, id), Revision: sessions.AnyRevision, At: d.Now().UTC()}
+		if _, err := records.Write(ctx, d.Store, r, knownBy{t.ids}); err != nil {
 			return fmt.Errorf("keep the ids of %s on %s: %w", t.ID, t.Channel, err)
 		}
 	}
@@ -467,11 +464,8 @@ func forgottenRecord(p Person) sessions.RecordID {
 
 func (d *Desk) markForgotten(ctx context.Context, p Person, m Mark) error {
 	m.At = d.Now().UTC()
-	r, err := records.New(forgottenRecord(p), sessions.AnyRevision, m, m.At)
-	if err == nil {
-		_, err = d.Store.WriteRecord(ctx, r)
-	}
-	if err != nil {
+	r := sessions.Record{ID: forgottenRecord(p), Revision: sessions.AnyRevision, At: m.At}
+	if _, err := records.Write(ctx, d.Store, r, m); err != nil {
 		return fmt.Errorf("note that %s on %s is forgotten: %w", p.ID, p.Channel, err)
 	}
 	return nil

@@ -107,12 +107,7 @@ func nameOf(channel, person, by string) string {
 }
 
 // Store is where errands are kept.
-type Store interface {
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
-	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
-	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
-}
+type Store = sessions.Records
 
 // Book reads and writes errands. Its methods may be called concurrently, by several processes.
 type Book struct {
@@ -190,14 +185,12 @@ func (b *Book) Add(ctx context.Context, e Errand, by string, most int) (Errand, 
 	if err := b.checkRoom(ctx, e, most-1, mostOfAll-1); err != nil {
 		return e, err
 	}
-	r, err := records.New(recordID(e.Name), 0, e, e.Made)
-	if err != nil {
-		return e, err //nolint:wrapcheck // it says which
-	}
+	r := sessions.Record{ID: recordID(e.Name), At: e.Made}
 	if !e.Once.IsZero() {
 		r.Expires = e.Once.Add(keptAfter)
 	}
-	if _, err = b.Store.WriteRecord(ctx, r); errors.Is(err, sessions.ErrChanged) {
+	_, err := records.Write(ctx, b.Store, r, e)
+	if errors.Is(err, sessions.ErrChanged) {
 		return b.Find(ctx, e.Name) // it was made just now
 	}
 	if err != nil {

@@ -154,10 +154,7 @@ func (q Question) Validate() error {
 
 // Store is where inquiries are kept, and the messages that ask them.
 type Store interface {
-	records.Store
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
-	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
-	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
+	sessions.Records
 	Notice(ctx context.Context, e sessions.InboxID, replies []sessions.Outgoing, at time.Time) (bool, error)
 	Delivery(ctx context.Context, id string) (sessions.Delivery, error)
 }
@@ -174,12 +171,8 @@ func read(ctx context.Context, s Store, id string, now time.Time) (q Inquiry, fo
 // write writes the inquiry over what was read of it. It is sessions.ErrChanged when somebody was
 // faster.
 func (q Inquiry) write(ctx context.Context, s Store, now time.Time) error {
-	rec, err := records.New(recordID(q.ID), q.revision, q, now)
-	if err != nil {
-		return err //nolint:wrapcheck // it says which
-	}
-	rec.Expires = q.Expires.Add(kept)
-	if _, err := s.WriteRecord(ctx, rec); err != nil {
+	r := sessions.Record{ID: recordID(q.ID), Revision: q.revision, At: now, Expires: q.Expires.Add(kept)}
+	if _, err := records.Write(ctx, s, r, q); err != nil {
 		return fmt.Errorf("write the inquiry %s: %w", q.ID, err)
 	}
 	return nil

@@ -22,7 +22,7 @@ const keepFor = 30 * 24 * time.Hour
 // Store keeps records.
 type Store interface {
 	records.Store
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+	records.Writer
 	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
 }
 
@@ -73,15 +73,11 @@ func (b Book) Write(ctx context.Context, id sessionkeys.SessionID, call string, 
 		t.By = was.By
 	}
 	now := b.Now()
-	r, err := records.New(rid, revision, t, now)
-	if err != nil {
-		return err //nolint:wrapcheck // it says of what
-	}
-	r.Expires = now.Add(keepFor)
+	r := sessions.Record{ID: rid, Revision: revision, At: now, Expires: now.Add(keepFor)}
 	if t.TTL > 0 {
 		r.Expires = now.Add(t.TTL)
 	}
-	if _, err := b.Store.WriteRecord(ctx, r); err != nil {
+	if _, err := records.Write(ctx, b.Store, r, t); err != nil {
 		return fmt.Errorf("keep the task of the MCP server %s: %w", t.Server, err)
 	}
 	return nil

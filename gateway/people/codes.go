@@ -123,12 +123,9 @@ func (b *Book) evict(ctx context.Context, r Request, waiting []Request) error {
 }
 
 func (b *Book) writeRequest(ctx context.Context, r Request) error {
-	rec, err := records.New(requestID(r.Channel, r.ID), r.revision, r, b.Now())
-	if err != nil {
-		return err //nolint:wrapcheck // it says which
-	}
-	rec.Expires = r.Expires
-	if _, err = b.Store.WriteRecord(ctx, rec); errors.Is(err, sessions.ErrChanged) {
+	rec := sessions.Record{ID: requestID(r.Channel, r.ID), Revision: r.revision, At: b.Now(), Expires: r.Expires}
+	_, err := records.Write(ctx, b.Store, rec, r)
+	if errors.Is(err, sessions.ErrChanged) {
 		return ErrChanged
 	}
 	if err != nil {

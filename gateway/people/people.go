@@ -41,12 +41,7 @@ var (
 )
 
 // Store is where decisions and codes are kept.
-type Store interface {
-	Record(ctx context.Context, id sessions.RecordID, now time.Time) (sessions.Record, error)
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
-	DropRecord(ctx context.Context, id sessions.RecordID, revision int64) error
-	Records(ctx context.Context, kind, prefix string, now time.Time, yield func(sessions.Record) bool) error
-}
+type Store = sessions.Records
 
 // Book reads and writes decisions and codes. Its methods may be called concurrently, by several
 // processes. It is not copied.
@@ -187,11 +182,8 @@ func (b *Book) read(ctx context.Context, channel, id string) (Person, error) {
 
 // write writes a decision over what was read of it.
 func (b *Book) write(ctx context.Context, p Person) error {
-	r, err := records.New(decisionID(p.Channel, p.ID), p.revision, p, p.At)
-	if err != nil {
-		return err //nolint:wrapcheck // it says which
-	}
-	if _, err = b.Store.WriteRecord(ctx, r); errors.Is(err, sessions.ErrChanged) {
+	_, err := records.Write(ctx, b.Store, sessions.Record{ID: decisionID(p.Channel, p.ID), Revision: p.revision, At: p.At}, p)
+	if errors.Is(err, sessions.ErrChanged) {
 		return ErrChanged
 	}
 	if err != nil {

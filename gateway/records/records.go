@@ -2,6 +2,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,11 @@ import (
 // asked for. The store itself works: a caller may go on as if there were none, and write
 // another one over it.
 var ErrUnreadable = errors.New("unreadable record")
+
+// Writer is what records are written to.
+type Writer interface {
+	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+}
 
 // Store is what records are read from.
 type Store interface {
@@ -48,4 +54,15 @@ func New(id sessions.RecordID, revision int64, v any, at time.Time) (sessions.Re
 		return sessions.Record{}, fmt.Errorf("encode the record %s of %s: %w", id.Kind, id.Key, err)
 	}
 	return sessions.Record{ID: id, Revision: revision, Owner: "worker", Body: body, At: at}, nil
+}
+
+// Write writes v as the record r, which has all but the body, and returns its revision from now
+// on; see New. The error is the store's: sessions.ErrChanged when somebody was faster.
+func Write(ctx context.Context, s Writer, r sessions.Record, v any) (revision int64, err error) {
+	encoded, err := New(r.ID, r.Revision, v, r.At)
+	if err != nil {
+		return 0, err
+	}
+	r.Owner, r.Body = cmp.Or(r.Owner, encoded.Owner), encoded.Body
+	return s.WriteRecord(ctx, r)
 }

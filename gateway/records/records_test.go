@@ -24,20 +24,19 @@ func TestRead(t *testing.T) {
 	if v, revision, err := read(); v != (note{}) || revision != 0 || err != nil {
 		t.Errorf("of no record: %+v at %d, %v", v, revision, err)
 	}
-	r, err := records.New(id, 0, note{"a"}, noon)
+	written, err := records.Write(t.Context(), s, sessions.Record{ID: id, At: noon}, note{"a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := s.WriteRecord(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := records.Write(t.Context(), s, sessions.Record{ID: id, At: noon.Add(1)}, note{"b"}); !errors.Is(err, sessions.ErrChanged) {
+		t.Errorf("over what is there, as if nothing were: %v", err)
 	}
 	if v, revision, err := read(); v != (note{"a"}) || revision != written || err != nil {
 		t.Errorf("what was written: %+v at %d, %v", v, revision, err)
 	}
 
 	// What cannot be read says so, and can be written over.
-	r.Revision, r.At, r.Body = written, noon.Add(1), []byte(`{"text":"b","text":7}`)
+	r := sessions.Record{ID: id, Revision: written, Owner: "worker", At: noon.Add(1), Body: []byte(`{"text":"b","text":7}`)}
 	if written, err = s.WriteRecord(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type Log interface {
 // Store is where it stands which slots were dealt with, and whether a job still runs.
 type Store interface {
 	records.Store
-	WriteRecord(ctx context.Context, r sessions.Record) (revision int64, err error)
+	records.Writer
 	Mailbox(ctx context.Context, token string) (sessions.Mailbox, error)
 }
 
@@ -242,15 +242,12 @@ func (s *Scheduler) write(ctx context.Context, j Job, p Progress, revision int64
 // keep writes how far the job is, and returns the revision of its record. Returns
 // sessions.ErrChanged if another process did so meanwhile.
 func (s *Scheduler) keep(ctx context.Context, j Job, p Progress, revision int64, now time.Time) (int64, error) {
-	r, err := records.New(recordID(j.Name), revision, p, now)
-	if err != nil {
-		return 0, err //nolint:wrapcheck // it says of which record
-	}
-	r.Owner = "schedule"
+	r := sessions.Record{ID: recordID(j.Name), Revision: revision, Owner: "schedule", At: now}
 	if j.Person != "" { // nobody takes it away when the job is gone
 		r.Expires = now.Add(progressKept)
 	}
-	if revision, err = s.Store.WriteRecord(ctx, r); err != nil {
+	revision, err := records.Write(ctx, s.Store, r, p)
+	if err != nil {
 		return 0, fmt.Errorf("keep how far job %s is: %w", j.Name, err)
 	}
 	return revision, nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +18,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
-	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 	"parley/subagents"
 	"parley/tools"
 	"parley/tools/skills"
@@ -108,19 +107,7 @@ func newRig(t *testing.T, reply func(r llm.Request) llmtest.Turn) *fixture {
 // realStore is a rig over a real store, which is found to be sound at the end.
 func realStore(t *testing.T, reply func(r llm.Request) llmtest.Turn) *fixture {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Check(context.Background()); err != nil {
-			t.Errorf("check the store: %v", err)
-		}
-		if err := s.Close(); err != nil {
-			t.Errorf("close the store: %v", err)
-		}
-	})
-	return rigOn(t, s, reply)
+	return rigOn(t, sqlitetest.Open(t, t.TempDir()), reply)
 }
 
 func rigOn(t *testing.T, s sessions.Store, reply func(r llm.Request) llmtest.Turn) *fixture {

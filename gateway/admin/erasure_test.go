@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ import (
 	"parley/gateway/listeners"
 	"parley/gateway/people"
 	"parley/sessionkeys"
-	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 )
@@ -94,11 +93,7 @@ func (nobodyPassed) Forget(string, ...string) {}
 // Of a person whom several accounts know it is to be said which.
 func TestAPersonIsForgottenOnOneAccount(t *testing.T) {
 	t.Parallel()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := sqlitetest.Open(t, t.TempDir())
 	book := &people.Book{Store: s, Now: time.Now}
 	desk := &erasure.Desk{
 		Store: s, Remove: func(...sessionkeys.SessionID) error { return nil }, Count: func(string) {}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,

@@ -22,6 +22,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 	"parley/simulators/model"
 	"parley/simulators/telegram"
 	"parley/transcript"
@@ -51,10 +52,7 @@ type shelf struct {
 
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := sqlitetest.Open(t, t.TempDir())
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	s, err := admin.New(t.Context(), admin.Options{
 		Socket: socket, Version: "test", Store: store, Log: noLog{},
@@ -65,7 +63,7 @@ func newShelf(t *testing.T) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtest.Start(t, "the server", func(ctx context.Context) error { return errors.Join(s.Run(ctx), s.Close(), store.Close()) })
+	runtest.Start(t, "the server", func(ctx context.Context) error { return errors.Join(s.Run(ctx), s.Close()) })
 	h := &shelf{t: t, store: store, ask: admin.NewClient(socket), ann: sessions.Worker{Name: "ann", Nonce: "1"}}
 	h.ok(store.Heartbeat(t.Context(), h.ann, noon.Add(time.Hour)))
 	return h

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +23,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
-	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 	"parley/transcript"
 )
 
@@ -274,16 +273,7 @@ func newRig(t testing.TB) *fixture {
 // realStore is a rig over a real store.
 func realStore(t testing.TB) *fixture {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return rigOn(t, s)
+	return rigOn(t, sqlitetest.Open(t, t.TempDir()))
 }
 
 func rigOn(t testing.TB, s sessions.Store) *fixture {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +26,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 	"parley/transcript"
 )
 
@@ -73,15 +73,7 @@ func (p passed) Forget(channel string, ids ...string) {
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(s.Check(context.Background()), s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	s := sqlitetest.Open(t, t.TempDir())
 	o := &office{t: t, s: s, now: noon, me: sessions.Worker{Name: "w", Nonce: "w1"}, letters: &letters{}, passed: passed{}}
 	now := func() time.Time { return o.now }
 	o.Desk = &erasure.Desk{

@@ -30,7 +30,7 @@ import (
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/sessions/memtest"
-	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 	"parley/tools"
 	"parley/transcript"
 )
@@ -134,13 +134,13 @@ func newRig(t testing.TB) *fixture {
 // realStore is a rig over a real store.
 func realStore(t testing.TB) *fixture {
 	t.Helper()
-	return rigOn(t, newMemoryLog(), openStore(t, t.TempDir()))
+	return rigOn(t, newMemoryLog(), sqlitetest.Open(t, t.TempDir()))
 }
 
 // realRig is a rig over the real log and the real store.
 func realRig(t testing.TB, dir string) *fixture {
 	t.Helper()
-	s := openStore(t, dir)
+	s := sqlitetest.Open(t, dir)
 	b, err := broker.Open(t.Context(), broker.Options{Dir: filepath.Join(dir, "log"), MaxBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -151,24 +151,6 @@ func realRig(t testing.TB, dir string) *fixture {
 		}
 	})
 	return rigOn(t, b, s)
-}
-
-// openStore is a real store, which is found to be sound at the end.
-func openStore(t testing.TB, dir string) *sqlite.Store {
-	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Check(context.Background()); err != nil {
-			t.Errorf("check the store: %v", err)
-		}
-		if err := s.Close(); err != nil {
-			t.Errorf("close the store: %v", err)
-		}
-	})
-	return s
 }
 
 func rigOn(t testing.TB, log messageLog, s sessions.Store) *fixture {

@@ -3,7 +3,6 @@ package try_test
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"parley/gateway/commands"
 	"parley/sessionkeys"
 	"parley/sessions"
-	"parley/sessions/sqlite"
+	"parley/sessions/sqlite/sqlitetest"
 )
 
 func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
@@ -43,15 +42,7 @@ func TestSubAgentsAreSeenAtWorkAndTheirCostTreeIsTheLedger(t *testing.T) {
 		t.Errorf("three sub-agents and one tree are to be seen:\n%s", got)
 	}
 
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "parley.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	store := sqlitetest.Open(t, dir)
 	var root sessionkeys.SessionID
 	if err := store.Mailboxes(t.Context(), func(m sessions.Mailbox) bool { root = m.Session; return true }); err != nil {
 		t.Fatal(err)

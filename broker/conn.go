@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/wake"
 )
 
 // conn is a connection to the engine, and what every part of the log does with it:
@@ -22,7 +24,7 @@ type conn struct {
 	js      jetstream.JetStream
 
 	done chan struct{} // closed by Close
-	kick chan struct{} // an operation had to be repeated: look now
+	kick wake.Signal   // an operation had to be repeated: look now
 
 	link  connState
 	stuck stuckStreams // streams that did not confirm lately
@@ -56,14 +58,6 @@ func (b *conn) untilClosed(ctx context.Context) (context.Context, context.Cancel
 		close(stop)
 		cancel(nil)
 		wg.Wait()
-	}
-}
-
-// requestProbe asks for a probe soon.
-func (b *conn) requestProbe() {
-	select {
-	case b.kick <- struct{}{}:
-	default:
 	}
 }
 

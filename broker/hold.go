@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"parley/wake"
 )
 
 const (
@@ -87,7 +89,7 @@ func (b leases) IsWanted(ctx context.Context, name string) (bool, error) {
 
 // acquire waits for the lease.
 func (l *lease) acquire(ctx context.Context) error {
-	freed := make(chan struct{}, 1)
+	freed := wake.New()
 	var waiting *nats.Subscription
 	defer func() {
 		if waiting != nil {
@@ -125,16 +127,13 @@ func (l *lease) acquire(ctx context.Context) error {
 
 // listen hears when the lease is freed, and answers that it is waited for. No
 // more than time is lost when it hears nothing.
-func (l *lease) listen(freed chan<- struct{}) (*nats.Subscription, error) {
+func (l *lease) listen(freed wake.Signal) (*nats.Subscription, error) {
 	sub, err := l.b.nc.Subscribe(prefixSignal+leaseTopic(l.name), func(m *nats.Msg) {
 		if m.Reply != "" {
 			_ = m.Respond(nil)
 			return
 		}
-		select {
-		case freed <- struct{}{}:
-		default:
-		}
+		freed.Send()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listen for the lease %s: %w", l.name, err)

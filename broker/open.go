@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/wake"
 )
 
 // Broker is an open log. Its methods may be called concurrently. Those that
@@ -40,7 +42,7 @@ type Broker struct {
 }
 
 func newBroker(o Options) *Broker {
-	c := &conn{o: o, done: make(chan struct{}), kick: make(chan struct{}, 1)}
+	c := &conn{o: o, done: make(chan struct{}), kick: wake.New()}
 	letters := &deadLetters{conn: c}
 	return &Broker{
 		conn: c, inboundLog: &inboundLog{conn: c, letters: letters}, factLog: &factLog{conn: c},

@@ -45,13 +45,13 @@ func (b *conn) retryFor(ctx context.Context, within time.Duration, what string, 
 			return fmt.Errorf("%s: %w", what, ErrClosed)
 		case ctx.Err() != nil:
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				b.requestProbe()
+				b.kick.Send()
 			}
 			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 		case !isTransient(err) && !b.isElsewhere(err):
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		b.requestProbe()
+		b.kick.Send()
 		if !sleep(bounded, b.done, pause) {
 			if b.isClosed() {
 				return fmt.Errorf("%s: %w", what, ErrClosed)

@@ -21,6 +21,7 @@ import (
 	"parley/llm"
 	"parley/tools"
 	"parley/tools/mcp"
+	"parley/wake"
 )
 
 // serversFolder is where the programs of MCP servers run, below the state folder: each in a
@@ -37,7 +38,7 @@ type servers struct {
 	names   []string
 	book    *consents.Book
 	log     *slog.Logger
-	changed chan struct{}                     // holds one when other tools may be offered
+	changed wake.Signal                       // holds one when other tools may be offered
 	give    func(offered func() []tools.Tool) // has the agents use the tools that are offered
 }
 
@@ -47,9 +48,9 @@ func openServers(ctx context.Context, es *editions, opened resources, desk *inqu
 	if len(es.cfg.MCP.Servers) == 0 || !es.cfg.HasRole(settings.RoleWorker) {
 		return nil, nil //nolint:nilnil // that there are none is no error
 	}
-	s := &servers{book: &consents.Book{Store: opened.store, Now: es.o.Now}, log: es.o.Logger, changed: make(chan struct{}, 1), give: es.takeServerTools}
+	s := &servers{book: &consents.Book{Store: opened.store, Now: es.o.Now}, log: es.o.Logger, changed: wake.New(), give: es.takeServerTools}
 	o := mcp.Options{
-		Servers: es.cfg.MCP.Servers, Version: es.o.Version, Log: es.o.Logger, Now: es.o.Now, Changed: s.noteChange, People: serverQuestions{es.present, desk, opened.store, es.o.Now},
+		Servers: es.cfg.MCP.Servers, Version: es.o.Version, Log: es.o.Logger, Now: es.o.Now, Changed: s.changed.Send, People: serverQuestions{es.present, desk, opened.store, es.o.Now},
 		Tasks:  serverTasks{ongoing.Book{Store: opened.store, Now: es.o.Now}},
 		Logins: es.cfg.LoginsDir(),
 		Conceal: func(server string, secrets ...string) {
@@ -72,13 +73,6 @@ func openServers(ctx context.Context, es *editions, opened resources, desk *inqu
 
 // MCPServers returns the MCP servers that the gateway was made with.
 func (g *Gateway) MCPServers() []mcp.Server { return slices.Clone(g.cfg.MCP.Servers) }
-
-func (s *servers) noteChange() {
-	select {
-	case s.changed <- struct{}{}:
-	default: // it is noted already
-	}
-}
 
 // readConsents has the host offer what the operator has consented to.
 func (s *servers) readConsents(ctx context.Context) error {

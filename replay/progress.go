@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"parley/sessionkeys"
+	"parley/wake"
 )
 
 // progress is how far a replay has come. Its methods may be called concurrently.
 type progress struct {
 	script  *script
-	changed chan struct{} // something was committed; has room for one
+	changed wake.Signal // something was committed; has room for one
 
 	mu           sync.Mutex // guards what follows
 	now          time.Time
@@ -28,7 +29,7 @@ type progress struct {
 
 func newProgress(sc *script) *progress {
 	return &progress{
-		script: sc, changed: make(chan struct{}, 1), now: sc.begins,
+		script: sc, changed: wake.New(), now: sc.begins,
 		done: map[string]bool{}, fed: map[uint64]bool{}, ended: map[string]bool{}, pending: map[sessionkeys.SessionID]string{}, waiting: map[string]bool{},
 	}
 }
@@ -94,7 +95,7 @@ func (p *progress) markDone(ids ...string) {
 	}
 	p.checkInterruptions()
 	p.mu.Unlock()
-	p.signalProgress()
+	p.changed.Send()
 }
 
 // markEnded notes that the recording of a turn has ended: it stays open.
@@ -102,7 +103,7 @@ func (p *progress) markEnded(turn string) {
 	p.mu.Lock()
 	p.ended[turn] = true
 	p.mu.Unlock()
-	p.signalProgress()
+	p.changed.Send()
 }
 
 func (p *progress) isEnded(turn string) bool {
@@ -142,7 +143,7 @@ func (p *progress) markWaiting(id string) {
 	p.waiting[id] = true
 	p.checkInterruptions()
 	p.mu.Unlock()
-	p.signalProgress()
+	p.changed.Send()
 }
 
 // checkInterruptions finds out whether the worker has to end now: all calls wait that were
@@ -188,11 +189,4 @@ func (p *progress) stuckAt() string {
 		}
 	}
 	return "no end reached"
-}
-
-func (p *progress) signalProgress() {
-	select {
-	case p.changed <- struct{}{}:
-	default:
-	}
 }

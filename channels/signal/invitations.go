@@ -46,14 +46,6 @@ func (c *client) queryGroups(ctx context.Context, ids ...string) ([]groupRow, er
 	return all, nil
 }
 
-// wakeInvitations announces that an invitation may have come.
-func (r *receiver) wakeInvitations() {
-	select {
-	case r.invitations <- struct{}{}:
-	default: // they are looked at anyway
-	}
-}
-
 // maxRefusals is how often an invitation is tried to be accepted while signal-cli
 // refuses, before the next change of a group.
 const maxRefusals = 8
@@ -64,7 +56,7 @@ func (r *receiver) acceptInvitations(ctx context.Context) {
 	if len(r.o.Groups) == 0 {
 		return
 	}
-	for r.wakeInvitations(); ; {
+	for r.invitations.Send(); ; {
 		select {
 		case <-ctx.Done():
 			return

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"parley/channels/internal/receive"
+	"parley/wake"
 )
 
 // How much of the journal is under way at once. More is read when some was taken.
@@ -23,7 +24,7 @@ type lanes struct {
 	queue    *receive.Queue[event]
 	order    []*pendingLine // by their place in the journal
 	bytes    int64
-	progress chan struct{} // something was taken; holds one
+	progress wake.Signal // something was taken; holds one
 }
 
 // pendingLine is a line on its way.
@@ -33,7 +34,7 @@ type pendingLine struct {
 }
 
 func newLanes(q *receive.Queue[event]) *lanes {
-	return &lanes{queue: q, progress: make(chan struct{}, 1)}
+	return &lanes{queue: q, progress: wake.New()}
 }
 
 // hasRoom reports whether more may be read.
@@ -54,10 +55,7 @@ func (l *lanes) add(line journalLine, e event) {
 			return // the queue has ended
 		}
 		f.taken.Store(true)
-		select {
-		case l.progress <- struct{}{}:
-		default:
-		}
+		l.progress.Send()
 	})
 }
 

@@ -28,7 +28,7 @@ func (r *receiver) offer(ctx context.Context, e event) bool {
 	}
 	r.deleteUnusedFiles(e, used)
 	if e.groupChanged {
-		r.wakeInvitations()
+		r.invitations.Send()
 	}
 	if r.o.ReadReceipts && e.receipt && !r.o.NoteToSelf && r.o.IsRelevant(ctx, m) {
 		select {

@@ -14,6 +14,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/internal/receive"
+	"parley/wake"
 )
 
 // receiver is one run of Receive. One goroutine owns it.
@@ -26,7 +27,7 @@ type receiver struct {
 	lastEvent   *lastEvent // attached by HTTP
 	lookups     lookups
 	receipts    chan channels.Message
-	invitations chan struct{} // holds one
+	invitations wake.Signal // holds one
 }
 
 // Run keeps the daemon running. See channels.Runner. An attached one is not
@@ -64,7 +65,7 @@ func (c *Channel) Receive(ctx context.Context, accept channels.Accept) error {
 	}
 	defer end()
 	r := &receiver{
-		Channel: c, accept: accept, me: configuredSelf(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: make(chan struct{}, 1),
+		Channel: c, accept: accept, me: configuredSelf(c.o.Account, c.o.ACI), receipts: make(chan channels.Message, 64), invitations: wake.New(),
 		Loop: receive.NewLoop(receive.Config{
 			Common: c.o.Common, Network: Network, Peer: "signal-cli", Identity: c.identity,
 		}),

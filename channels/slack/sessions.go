@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/pause"
 	"parley/sessionkeys"
+	"parley/wake"
 )
 
 const (
@@ -32,11 +33,11 @@ type agentSessions struct {
 	startedAt time.Time           // before, another process may have begun some
 	all       map[thread]bool     // whether it is at work there; what is not here is not known
 	owed      map[thread]struct{} // whose end could not be told
-	wake      chan struct{}       // there is something owed
+	wake      wake.Signal         // there is something owed
 }
 
 func (s *agentSessions) begin(on bool, now time.Time) {
-	s.off, s.startedAt, s.wake = !on, now, make(chan struct{}, 1)
+	s.off, s.startedAt, s.wake = !on, now, wake.New()
 	s.all, s.owed = map[thread]bool{}, map[thread]struct{}{}
 }
 
@@ -100,10 +101,7 @@ func (s *agentSessions) queueEnd(to sessionkeys.Address) {
 	if len(s.owed) < maxSessions {
 		s.owed[thread{to.Peer, to.Thread}] = struct{}{}
 	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Send()
 }
 
 func (s *agentSessions) pendingEnds() (all []thread) {

@@ -120,7 +120,7 @@ func (d *Delivery) Listen(ctx context.Context) error {
 			var o signals.Outbox
 			if d.decode(s, &o) {
 				if l := d.lanes[o.Channel]; l != nil {
-					l.wakeUp()
+					l.wake.Send()
 				}
 			}
 		})

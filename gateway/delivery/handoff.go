@@ -82,7 +82,7 @@ func (l *lanes) takeOver(ctx context.Context, run uint64, d *sessions.Delivery) 
 			a.applyMarks(begin.Marks)
 		} else {
 			l.returnHanded(d)
-			l.wakeUp()
+			l.wake.Send()
 		}
 		decided <- sending
 	}
@@ -136,7 +136,7 @@ func (l *lanes) returnHanded(d *sessions.Delivery) {
 	delete(l.passed, d.ID)
 	if c := l.chats[d.To.Peer]; passed && c != nil {
 		l.returnFrom(c, 0)
-		l.wakeUp()
+		l.wake.Send()
 	}
 }
 

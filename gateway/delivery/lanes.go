@@ -10,6 +10,7 @@ import (
 	"parley/gateway/signals"
 
 	"parley/sessions"
+	"parley/wake"
 )
 
 const laneMost = 64 // previews and signs waiting in one lane; more are dropped
@@ -20,7 +21,7 @@ type lanes struct {
 	*account
 	previews  *previews
 	reactions *reactions
-	wake      chan struct{}
+	wake      wake.Signal
 
 	wg       sync.WaitGroup
 	mu       sync.Mutex       // guards what follows
@@ -59,7 +60,7 @@ func (j job) isAnswerOf(turn string) bool {
 }
 
 func newLanes(a *account) *lanes {
-	l := &lanes{account: a, wake: make(chan struct{}, 1)}
+	l := &lanes{account: a, wake: wake.New()}
 	l.previews = &previews{account: a, owes: l.mayOwe}
 	l.reactions = &reactions{account: a, start: l.start}
 	return l
@@ -75,13 +76,6 @@ func (l *lanes) start(f func(ctx context.Context)) bool {
 	ctx := l.ctx
 	l.wg.Go(func() { f(ctx) })
 	return true
-}
-
-func (l *lanes) wakeUp() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
 }
 
 // mayOwe reports whether an answer may wait for a chat, in its lane or in the outbox.
@@ -157,7 +151,7 @@ func (l *lanes) finishJob(c *lane, d *sessions.Delivery, err error) {
 	l.Logger.Debug("delivery returned", "channel", l.name, "delivery", d.ID, "order", d.Order, "error", err)
 	l.returnFrom(c, d.Order)
 	if errors.Is(err, errTaken) { // often by an older picture of it: look again
-		l.wakeUp()
+		l.wake.Send()
 	}
 }
 

@@ -130,10 +130,10 @@ func (l *lanes) scan(ctx context.Context, all bool) bool {
 		return false
 	}
 	if len(ds) == limit {
-		l.wakeUp() // there may be more
+		l.wake.Send() // there may be more
 	}
 	if l.returned != returned {
-		l.wakeUp()
+		l.wake.Send()
 		return false
 	}
 	for _, d := range ds {

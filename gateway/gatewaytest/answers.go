@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/gateway"
+	"parley/wake"
 )
 
 // answers is a queue without an end: few tests ask for what was delivered, and a channel
@@ -12,19 +13,16 @@ import (
 type answers struct {
 	mu    sync.Mutex
 	queue []gateway.Answer
-	more  chan struct{} // holds one when something was put
+	more  wake.Signal // holds one when something was put
 }
 
-func newAnswers() *answers { return &answers{more: make(chan struct{}, 1)} }
+func newAnswers() *answers { return &answers{more: wake.New()} }
 
 func (q *answers) put(a gateway.Answer) {
 	q.mu.Lock()
 	q.queue = append(q.queue, a)
 	q.mu.Unlock()
-	select {
-	case q.more <- struct{}{}:
-	default:
-	}
+	q.more.Send()
 }
 
 // take waits for the first and removes it; only one goroutine may take.

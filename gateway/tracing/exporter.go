@@ -22,6 +22,7 @@ import (
 
 	"parley/gateway/outcomes"
 	"parley/pause"
+	"parley/wake"
 )
 
 const (
@@ -50,8 +51,8 @@ type exporter struct {
 	mu    sync.Mutex // guards queue and ended
 	queue []*trace.Span
 	ended bool
-	fresh chan struct{} // something is in the queue
-	full  chan struct{} // there is a whole batch in it
+	fresh wake.Signal // something is in the queue
+	full  wake.Signal // there is a whole batch in it
 
 	failing bool // the last batch was not taken; of run's goroutine, like dropped
 	dropped int  // since it fails
@@ -72,17 +73,10 @@ func (e *exporter) add(s *trace.Span) {
 	case n >= queueMost:
 		e.count(outcomes.SpanQueueFull, 1)
 	default:
-		wake(e.fresh)
+		e.fresh.Send()
 		if n+1 >= batchMost {
-			wake(e.full)
+			e.full.Send()
 		}
-	}
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }
 

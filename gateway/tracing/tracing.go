@@ -25,6 +25,7 @@ import (
 	resource "go.opentelemetry.io/proto/slim/otlp/resource/v1"
 
 	"parley/broker"
+	"parley/wake"
 )
 
 // Observer counts. Calls must not block.
@@ -83,7 +84,7 @@ func New(o Options) (*Tracer, error) {
 		resource: &resource.Resource{Attributes: []*common.KeyValue{text(attrService, o.Config.Service)}},
 		scope:    &common.InstrumentationScope{Name: "parley", Version: o.Version},
 		count:    o.Observer.CountSpans, log: o.Logger,
-		fresh: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		fresh: wake.New(), full: wake.New(),
 	}
 	for key, value := range map[string]string{attrVersion: o.Version, attrInstance: o.Instance} {
 		if value != "" {

@@ -14,6 +14,7 @@ import (
 
 	"parley/agent"
 	"parley/sessions"
+	"parley/wake"
 )
 
 // actor owns one mailbox for a while. Only its own goroutine touches its
@@ -64,8 +65,8 @@ type owner struct {
 	m        sessions.Mailbox
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	woken    chan struct{} // look for control requests
-	news     chan struct{} // there are more messages
+	woken    wake.Signal // look for control requests
+	news     wake.Signal // there are more messages
 	done     chan struct{}
 	durable  <-chan struct{} // closed when it is durable that m was taken; nil: it is
 
@@ -84,7 +85,7 @@ func (w *Worker) newActor(m sessions.Mailbox) *actor {
 	ctx, cancel := context.WithCancelCause(w.actors.base)
 	o := &owner{
 		w: w, token: m.Token, settings: w.Present(), m: m, ctx: ctx, cancel: cancel,
-		woken: make(chan struct{}, 1), news: make(chan struct{}, 1), done: make(chan struct{}), slot: slot{w: w, held: true},
+		woken: wake.New(), news: wake.New(), done: make(chan struct{}), slot: slot{w: w, held: true},
 	}
 	o.lastSeen.Store(m.LastSeen)
 	a := &actor{
@@ -193,7 +194,7 @@ func (a *actor) run() {
 		wait = min(2*wait, restMost)
 	}
 	a.w.markBacklog()
-	a.w.scanNow()
+	a.w.nudge.Send()
 }
 
 // workRecovering calls work and returns a panic as an error.

@@ -107,7 +107,7 @@ func (w *Worker) touchSerialized(ctx context.Context, t sessions.Touch) (started
 	switch {
 	case m.Owner == (sessions.Worker{}) && m.HasWork(): // no slot was free, or this worker's lease does not hold
 		w.markBacklog()
-		w.scanNow()
+		w.nudge.Send()
 		w.hintOthers()
 	case m.Owner != (sessions.Worker{}) && m.Owner != w.Identity && t.Seq > 0 && w.maySteer():
 		w.signal(signals.WorkTopic, signals.Work{From: w.Identity.Nonce, Token: t.Token, Seq: m.LastSeen})

@@ -63,7 +63,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	if n == 0 {
 		w.markBacklog() // looked at again when a slot is freed
 		if w.slots.hasFree() {
-			w.scanNow() // one was, just now
+			w.nudge.Send() // one was, just now
 		}
 		return nil
 	}
@@ -89,7 +89,7 @@ func (w *Worker) takeOwed(ctx context.Context, always bool) error {
 	}
 	if len(ms) == n {
 		w.markBacklog()
-		w.scanNow()
+		w.nudge.Send()
 	} else {
 		w.backlog.CompareAndSwap(before, 0)
 		w.slots.grantAll()
@@ -106,13 +106,6 @@ func (w *Worker) markBacklog() { w.backlog.Add(1) }
 
 // hasBacklog reports whether mailboxes may wait without an owner.
 func (w *Worker) hasBacklog() bool { return w.backlog.Load() != 0 }
-
-func (w *Worker) scanNow() {
-	select {
-	case w.nudge <- struct{}{}:
-	default:
-	}
-}
 
 // manyAtOnce is how many turns run when each begins to ask the store less often, so that
 // what they ask in a second grows no more.

@@ -23,6 +23,6 @@ func (w *Worker) takeOver(dead sessions.Worker, owed int) {
 		return
 	}
 	w.markBacklog()
-	w.scanNow()
+	w.nudge.Send()
 	w.hintOthers() // they have slots, too
 }

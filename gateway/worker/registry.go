@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/wake"
 )
 
 // registry knows which mailboxes have an actor in this process, and lets only
 // one touch of a mailbox run at a time.
 type registry struct {
 	base  context.Context // parent of every actor's context; set once, before use
-	begun chan struct{}   // has a value when there were no actors and one has begun
+	begun wake.Signal     // has a value when there were no actors and one has begun
 
 	mu      sync.Mutex
 	running int           // actors; guarded by mu
@@ -88,10 +89,7 @@ func (r *registry) start(a *actor) {
 	e.refs++
 	if r.running == 0 {
 		r.idle = make(chan struct{})
-		select {
-		case r.begun <- struct{}{}:
-		default:
-		}
+		r.begun.Send()
 	}
 	r.running++
 	go func() {
@@ -132,29 +130,26 @@ func (r *registry) markEnded() {
 // wake tells the mailbox's actor to look for control requests; false when
 // there is none here.
 func (r *registry) wake(token string) bool {
-	return r.notify(token, func(a *actor) chan struct{} { return a.woken })
+	return r.notify(token, func(a *actor) wake.Signal { return a.woken })
 }
 
 // notifyMessage tells the mailbox's actor, if there is one here, that there are more
 // messages, up to seq.
 func (r *registry) notifyMessage(token string, seq uint64) {
-	r.notify(token, func(a *actor) chan struct{} {
+	r.notify(token, func(a *actor) wake.Signal {
 		a.raiseLastSeen(seq)
 		return a.news
 	})
 }
 
-func (r *registry) notify(token string, by func(*actor) chan struct{}) bool {
+func (r *registry) notify(token string, by func(*actor) wake.Signal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.byToken[token]
 	if e == nil || e.actor == nil {
 		return false
 	}
-	select {
-	case by(e.actor) <- struct{}{}:
-	default:
-	}
+	by(e.actor).Send()
 	return true
 }
 

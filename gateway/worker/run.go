@@ -34,7 +34,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			// Nothing was to be had before: not what others left, nor what a killed process of
 			// this name was at.
 			w.markBacklog()
-			w.scanNow()
+			w.nudge.Send()
 		}
 		return nil
 	}

@@ -46,7 +46,7 @@ func (w *Worker) releaseSlot() {
 // is free for them.
 func (w *Worker) scanIfBacklog() {
 	if w.hasBacklog() {
-		w.scanNow()
+		w.nudge.Send()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"parley/gateway/goals"
 	"parley/gateway/signals"
 	"parley/sessions"
+	"parley/wake"
 )
 
 // How a running turn shows itself. A quick answer is simply sent: neither a
@@ -32,9 +33,9 @@ type progress struct {
 	t        sessions.Turn
 	fence    sessions.Fence
 	cancel   context.CancelCauseFunc
-	steering *steering     // nil: nothing joins the turn
-	fresh    chan struct{} // there is text to show
-	watch    TurnWatcher   // nil: nobody sees the events
+	steering *steering   // nil: nothing joins the turn
+	fresh    wake.Signal // there is text to show
+	watch    TurnWatcher // nil: nobody sees the events
 
 	mu         sync.Mutex
 	step       int
@@ -49,7 +50,7 @@ type progress struct {
 func newProgress(a *actor, j *journal, cancel context.CancelCauseFunc, by *steering) *progress {
 	level := a.settings.Activity[j.t.Channel].Defaults().In(j.t.From.Kind)
 	return &progress{
-		a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: make(chan struct{}, 1), feed: activity.New(level, a.settings.Loop.Redact),
+		a: a, t: j.t, fence: j.Fence, cancel: cancel, steering: by, fresh: wake.New(), feed: activity.New(level, a.settings.Loop.Redact),
 	}
 }
 
@@ -83,7 +84,7 @@ func (s *progress) observeActivity(e agent.Event) {
 		s.a.w.signal(signals.EventTopic, published)
 	}
 	if s.feed.Observe(e) {
-		s.refresh()
+		s.fresh.Send()
 	}
 }
 
@@ -98,14 +99,6 @@ func (s *progress) tellGoal(goal string) {
 	})
 }
 
-// refresh has what there is to show sent soon.
-func (s *progress) refresh() {
-	select {
-	case s.fresh <- struct{}{}:
-	default:
-	}
-}
-
 func (s *progress) appendText(e agent.Event) {
 	s.mu.Lock()
 	if e.Step != s.step {
@@ -117,7 +110,7 @@ func (s *progress) appendText(e agent.Event) {
 	}
 	s.text.WriteString(e.Text)
 	s.mu.Unlock()
-	s.refresh()
+	s.fresh.Send()
 }
 
 // run shows the turn until ctx ends.

@@ -13,6 +13,7 @@ import (
 	"parley/gateway/policy"
 	"parley/sessions"
 	"parley/transcript"
+	"parley/wake"
 )
 
 // steering lets what waits in the mailbox join the turn that its actor runs, as
@@ -29,7 +30,7 @@ type steering struct {
 	j          *journal
 	cancel     context.CancelCauseFunc // ends the turn
 	rules      policy.Waiting
-	interrupts chan struct{} // nil: a new message waits for the next model call
+	interrupts wake.Signal // nil: a new message waits for the next model call
 
 	mu   sync.Mutex
 	read uint64 // how far the mailbox was read, as the turn has it
@@ -46,7 +47,7 @@ func (a *actor) newSteering(j *journal, cancel context.CancelCauseFunc) *steerin
 	}
 	s := &steering{a: a, j: j, cancel: cancel, rules: rules, read: a.m.LastRead}
 	if rules.WhileBusy == policy.Interrupt {
-		s.interrupts = make(chan struct{}, 1)
+		s.interrupts = wake.New()
 	}
 	return s
 }
@@ -259,10 +260,7 @@ func (s *steering) interrupt(seq uint64) {
 		return
 	}
 	s.last = seq
-	select {
-	case s.interrupts <- struct{}{}:
-	default:
-	}
+	s.interrupts.Send()
 }
 
 func openingID(turn string) string {

@@ -47,5 +47,5 @@ func (a *suspicion) clearSuspicion() {
 	a.w.suspects.Unlock()
 	a.w.suspectsDeferred.Store(false)
 	a.w.markBacklog()
-	a.w.scanNow()
+	a.w.nudge.Send()
 }

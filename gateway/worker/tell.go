@@ -38,6 +38,6 @@ func (w *Worker) receiveWork(s broker.Signal) {
 		w.actors.notifyMessage(m.Token, m.Seq)
 	case !w.stopping():
 		w.markBacklog()
-		w.scanNow()
+		w.nudge.Send()
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"parley/sessions"
 	"parley/subagents"
 	"parley/tools/shell"
+	"parley/wake"
 )
 
 // Log is the part of the broker that a worker reads from, and by which it hands
@@ -171,7 +172,7 @@ type Worker struct {
 	titles    titles
 	others    *presence.Watch // nil: there are no signs of others
 	backlog   atomic.Uint64   // not 0: mailboxes may wait that nobody took, and go first; see owe
-	nudge     chan struct{}   // look for work now
+	nudge     wake.Signal     // look for work now
 	hinted    atomic.Int64    // when others were told last that mailboxes wait
 	// recovering: what Recover took may have no actor yet, although it is this
 	// worker's.
@@ -211,8 +212,8 @@ func New(o Options) (*Worker, error) {
 	w := &Worker{
 		Options:   o,
 		histories: newHistoryCache(),
-		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}, begun: make(chan struct{}, 1)},
-		nudge:     make(chan struct{}, 1),
+		actors:    registry{byToken: map[string]*entry{}, failed: map[string]int{}, begun: wake.New()},
+		nudge:     wake.New(),
 		closing:   make(chan struct{}),
 	}
 	w.titles.slots = make(chan struct{}, o.Config.Turns)

@@ -119,11 +119,3 @@ func (rec *recovery) tell(ctx context.Context, forgot func(context.Context) erro
 	}
 	return rules.While(err, "note that the database was told")
 }
-
-// wakeMaintain wakes Maintain.
-func (rec *recovery) wakeMaintain() {
-	select {
-	case rec.forgot <- struct{}{}:
-	default: // it is to be woken already
-	}
-}

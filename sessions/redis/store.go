@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/sessions/rules"
+	"parley/wake"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -93,7 +94,7 @@ func newStore(conn *connection, facts Facts) *Store {
 	db := &database{connection: conn, facts: facts}
 	s := &Store{
 		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn}, checker: checker{db}, presence: &presence{connection: conn},
-		recovery: &recovery{factLog: &factLog{database: db}, me: rand.Text(), settle: make(chan struct{}, 1), forgot: make(chan struct{}, 1)},
+		recovery: &recovery{factLog: &factLog{database: db}, me: rand.Text(), settle: make(chan struct{}, 1), forgot: wake.New()},
 	}
 	s.Operations = rules.Over(driver{db, directory{conn}})
 	conn.reconcile = s.makeWhole

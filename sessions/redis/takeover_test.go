@@ -172,7 +172,7 @@ func TestWhoTookOverAndEndedLeavesItToTheNextToTell(t *testing.T) {
 			if _, owed := openServer(t, server); !owed {
 				t.Error("what failed is not owed any more")
 			}
-			third.wakeMaintain()
+			third.forgot.Send()
 			return nil
 		}
 		cancel()

@@ -10,6 +10,7 @@ import (
 	"parley/pause"
 	"parley/sessions"
 	"parley/sessions/rules"
+	"parley/wake"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -60,7 +61,7 @@ type recovery struct {
 	*factLog
 	me     string        // whoever takes over has the lock under this name
 	settle chan struct{} // held by who looks what became of the server
-	forgot chan struct{} // holds one when the database may have forgotten; see Maintain
+	forgot wake.Signal   // holds one when the database may have forgotten; see Maintain
 }
 
 // lockFor is how long somebody who takes over may be silent.
@@ -162,7 +163,7 @@ func (rec *recovery) adopt(t timeline) error {
 	}
 	rec.era.Store(&t.era)
 	if old == nil && t.untold || old != nil && *old != t.era {
-		rec.wakeMaintain()
+		rec.forgot.Send()
 	}
 	return nil
 }

@@ -164,16 +164,8 @@ func (h *Host) FinishLogin(ctx context.Context, server, address string) error {
 	if up { // with fewer rights; the next request has the new token
 		s.enter(Up, nil)
 	}
-	s.again()
+	s.retry.Send()
 	return nil
-}
-
-// again has the server connected to at once, if it is not.
-func (s *server) again() {
-	select {
-	case s.retry <- struct{}{}:
-	default: // it is noted already
-	}
 }
 
 // Logout forgets the login at a server. It reports whether there was one.

@@ -20,7 +20,7 @@ func TestAwaitLogin(t *testing.T) {
 		within    time.Duration
 		then      State
 	}{
-		"here":       {func(s *server) { s.again() }, 0, Starting},
+		"here":       {func(s *server) { s.retry.Send() }, 0, Starting},
 		"elsewhere":  {func(s *server) { writeLogin(t, s) }, loginLook, Starting},
 		"not at all": {func(*server) {}, loginRetry, NeedsLogin},
 	} {

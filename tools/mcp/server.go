@@ -22,6 +22,7 @@ import (
 	"parley/tools"
 	"parley/tools/mcp/oauth"
 	"parley/tools/mcp/tasks"
+	"parley/wake"
 )
 
 // Times of a server.
@@ -52,9 +53,9 @@ type server struct {
 	o   *Options
 	sum string // of the program, when the host began
 
-	relist chan struct{}                                   // asks for the tools again
+	relist wake.Signal                                     // asks for the tools again
 	login  *oauth.Client                                   // nil: nobody can log in at it
-	retry  chan struct{}                                   // has it connected to again at once
+	retry  wake.Signal                                     // has it connected to again at once
 	stay   func(context.Context, *sdk.ClientSession) error // returns why a session that is up is over
 	calls  atomic.Int32                                    // under way
 
@@ -82,7 +83,7 @@ type session struct {
 }
 
 func newServer(c Server, o *Options) (*server, error) {
-	s := &server{c: c, o: o, relist: make(chan struct{}, 1), retry: make(chan struct{}, 1), state: Starting, since: o.Now(), changed: make(chan struct{})}
+	s := &server{c: c, o: o, relist: wake.New(), retry: wake.New(), state: Starting, since: o.Now(), changed: make(chan struct{})}
 	s.stay = s.watch
 	var err error
 	s.login, err = s.newLogin()
@@ -209,7 +210,7 @@ func (s *server) client() (*sdk.Client, error) {
 	c := sdk.NewClient(&sdk.Implementation{Name: "parley", Version: s.o.Version}, &sdk.ClientOptions{
 		Capabilities:           capabilities,
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.lookAgain() },
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.relist.Send() },
 	})
 	c.AddSendingMiddleware(forOlder)
 	return c, tasks.Prepare(c) //nolint:wrapcheck // it names the method
@@ -223,14 +224,6 @@ func forOlder(next sdk.MethodHandler) sdk.MethodHandler {
 			p.Capabilities.Elicitation, p.Capabilities.Extensions = nil, nil
 		}
 		return next(ctx, method, r)
-	}
-}
-
-// lookAgain has the tools listed again soon.
-func (s *server) lookAgain() {
-	select {
-	case s.relist <- struct{}{}:
-	default: // it is asked for already
 	}
 }
 
@@ -442,7 +435,7 @@ func (s *server) call(ctx context.Context, t *Tool, arguments json.RawMessage, a
 		if over || missing || s.c.URL == "" {
 			now.end(fmt.Errorf("%w: %w", errEnded, err))
 		}
-		s.lookAgain() // whether it is still there
+		s.relist.Send() // whether it is still there
 		unsent := missing || !sent
 		perhaps = perhaps || !unsent
 		switch {

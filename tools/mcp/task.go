@@ -321,7 +321,7 @@ func (s *server) do(ctx context.Context, ask func(context.Context, *sdk.ClientSe
 		if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) || s.c.URL == "" {
 			now.end(fmt.Errorf("%w: %w", errEnded, err))
 		}
-		s.lookAgain() // whether it is still there
+		s.relist.Send() // whether it is still there
 	}
 	return err
 }

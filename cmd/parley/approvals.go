@@ -11,32 +11,24 @@ import (
 )
 
 func approvalsCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "approvals",
-		Short: "Look at what agents ask permission for, and decide about it",
-		Long: `Some calls of tools need somebody's permission, and so does a higher budget where
+	return groupCommand("approvals", "Look at what agents ask permission for, and decide about it",
+		`Some calls of tools need somebody's permission, and so does a higher budget where
 budgets.pause offers one. People give it in the chat, with the code of the question; these
 commands do so from outside, also where nobody in the chat may.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listApprovalsCommand(p), showApprovalCommand(p),
+		listApprovalsCommand(p), showApprovalCommand(p),
 		decideCommand(p, true, "approve ID", "Permit a call, once"), decideCommand(p, false, "deny ID", "Refuse a call"))
-	return c
 }
 
 func completeApprovals(p program) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
-			page, err := ask.Approvals(ctx)
-			for _, a := range page.Approvals {
-				if a.State == admin.AwaitsApproval {
-					ids = append(ids, a.ID)
-				}
+	return completeWith(p, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+		page, err := ask.Approvals(ctx)
+		for _, a := range page.Approvals {
+			if a.State == admin.AwaitsApproval {
+				ids = append(ids, a.ID)
 			}
-			return ids, err //nolint:wrapcheck // it names what was asked
-		})
-	}
+		}
+		return ids, err
+	})
 }
 
 func listApprovalsCommand(p program) *cobra.Command {

@@ -15,16 +15,10 @@ import (
 )
 
 func budgetCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "budget",
-		Short: "Look at what may be spent and is, and raise a budget for a while",
-		Long: `budget shows every budget with what is spent of it, and raises one for a while: at
+	return groupCommand("budget", "Look at what may be spent and is, and raise a budget for a while",
+		`budget shows every budget with what is spent of it, and raises one for a while: at
 once, without a restart, and without writing the configuration. A raise ends by itself.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listBudgetsCommand(p), raiseBudgetCommand(p), revokeRaiseCommand(p))
-	return c
+		listBudgetsCommand(p), raiseBudgetCommand(p), revokeRaiseCommand(p))
 }
 
 func listBudgetsCommand(p program) *cobra.Command {
@@ -158,17 +152,15 @@ func revokeRaiseCommand(p program) *cobra.Command {
 		Short: "Take a raise back, also one that somebody permitted in chat",
 		Long:  "revoke ends a raise at once. What was spent of it is spent. It takes the id that parley budget ls shows, or as much of its beginning as no other has.",
 		Args:  cobra.ExactArgs(1),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
-				page, err := ask.Budgets(ctx)
-				for _, r := range page.Raises {
-					if r.State == admin.RaiseHolds || r.State == admin.RaiseVoid {
-						ids = append(ids, r.ID)
-					}
+		ValidArgsFunction: completeWith(p, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+			page, err := ask.Budgets(ctx)
+			for _, r := range page.Raises {
+				if r.State == admin.RaiseHolds || r.State == admin.RaiseVoid {
+					ids = append(ids, r.ID)
 				}
-				return ids, err //nolint:wrapcheck // it names what was asked
-			})
-		},
+			}
+			return ids, err
+		}),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		r, err := ask.Revoke(ctx, args[0])
 		if err != nil {

@@ -11,16 +11,10 @@ import (
 )
 
 func cronCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "cron",
-		Short: "Look at what agents do at set times, and have it done now",
-		Long: `The jobs stand in the configuration, under cron.jobs, or people have scheduled them in a chat,
+	return groupCommand("cron", "Look at what agents do at set times, and have it done now",
+		`The jobs stand in the configuration, under cron.jobs, or people have scheduled them in a chat,
 where cron.people lets them; docs/operating.md explains both.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listJobsCommand(p), runJobCommand(p))
-	return c
+		listJobsCommand(p), runJobCommand(p))
 }
 
 func listJobsCommand(p program) *cobra.Command {
@@ -74,15 +68,13 @@ func runJobCommand(p program) *cobra.Command {
 		Long: `run queues a run of the job as if it were due now, also if the job is not enabled. Its answer
 goes where those of its other runs go, and its schedule stays as it is.`,
 		Args: cobra.ExactArgs(1),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (names []string, err error) {
-				page, err := ask.Jobs(ctx)
-				for _, j := range page.Jobs {
-					names = append(names, j.Name)
-				}
-				return names, err //nolint:wrapcheck // it names what was asked
-			})
-		},
+		ValidArgsFunction: completeWith(p, func(ctx context.Context, ask *admin.Client) (names []string, err error) {
+			page, err := ask.Jobs(ctx)
+			for _, j := range page.Jobs {
+				names = append(names, j.Name)
+			}
+			return names, err
+		}),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		j, err := ask.RunJob(ctx, args[0])
 		if err != nil {

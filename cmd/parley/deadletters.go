@@ -14,16 +14,10 @@ import (
 )
 
 func deadLettersCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "dead-letters",
-		Short: "Look at messages that were given up, and give them to the bot again",
-		Long: `A message that could not be read, or that failed three times, is kept as a dead
+	return groupCommand("dead-letters", "Look at messages that were given up, and give them to the bot again",
+		`A message that could not be read, or that failed three times, is kept as a dead
 letter until somebody redelivers or drops it.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listLettersCommand(p), showLetterCommand(p), redeliverLettersCommand(p), dropLetterCommand(p))
-	return c
+		listLettersCommand(p), showLetterCommand(p), redeliverLettersCommand(p), dropLetterCommand(p))
 }
 
 // letterReasons are why the broker and the gateway give a message up.
@@ -52,15 +46,13 @@ func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) (ls
 }
 
 func completeDeadLetters(p program) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
-			ls, err := fetchDeadLetters(ctx, ask, "")
-			for _, l := range ls {
-				ids = append(ids, l.ID)
-			}
-			return ids, err
-		})
-	}
+	return completeWith(p, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+		ls, err := fetchDeadLetters(ctx, ask, "")
+		for _, l := range ls {
+			ids = append(ids, l.ID)
+		}
+		return ids, err
+	})
 }
 
 func listLettersCommand(p program) *cobra.Command {

@@ -64,27 +64,29 @@ func completeFlag(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// completeFromGateway asks the gateway that runs what a shell may complete; nothing when
-// none can be asked.
-func completeFromGateway(cmd *cobra.Command, p program, args []string, list func(context.Context, *admin.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	o := &operator{program: p}
-	var err error
-	if o.config, err = cmd.Flags().GetString("config"); err != nil || len(args) > 0 {
-		return nil, none
+// completeWith offers to shells, for the first argument of a command, what list has of the gateway
+// that runs; nothing when none can be asked.
+func completeWith(p program, list func(ctx context.Context, ask *admin.Client) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		o := &operator{program: p}
+		var err error
+		if o.config, err = cmd.Flags().GetString("config"); err != nil || len(args) > 0 {
+			return nil, none
+		}
+		if o.state, err = cmd.Flags().GetString("state"); err != nil {
+			return nil, none
+		}
+		place, err := o.paths()
+		if err != nil {
+			return nil, none
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		words, err := list(ctx, admin.NewClient(place.Socket))
+		if err != nil {
+			return nil, none
+		}
+		return words, none
 	}
-	if o.state, err = cmd.Flags().GetString("state"); err != nil {
-		return nil, none
-	}
-	place, err := o.paths()
-	if err != nil {
-		return nil, none
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	ids, err := list(ctx, admin.NewClient(place.Socket))
-	if err != nil {
-		return nil, none
-	}
-	return ids, none
 }

@@ -107,6 +107,17 @@ Start with:  parley try`,
 	return root
 }
 
+// groupCommand returns a command that only holds others: by itself it prints its help.
+func groupCommand(use, short, long string, below ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(below...)
+	return c
+}
+
 // suggestCommands has c and all below it that only hold other commands name the nearest, when
 // there is none of that name.
 func suggestCommands(c *cobra.Command) {

@@ -19,19 +19,13 @@ import (
 )
 
 func mcpCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "mcp",
-		Short: "Look at MCP servers, consent to their tools, log in, and be one for other programs",
-		Long: `The servers stand in the configuration, under mcp.servers, with the tools that agents may
+	return groupCommand("mcp", "Look at MCP servers, consent to their tools, log in, and be one for other programs",
+		`The servers stand in the configuration, under mcp.servers, with the tools that agents may
 have; docs/mcp.md explains them. A tool is offered once you have read how its server
 describes it and consented. When that changes it is not offered until you consent again.
 
 parley mcp serve is the other way round: by it a program asks people in their chats.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listServersCommand(p), showToolCommand(p), allowToolCommand(p), revokeToolCommand(p), loginCommand(p), logoutCommand(p), serveCommand(p))
-	return c
+		listServersCommand(p), showToolCommand(p), allowToolCommand(p), revokeToolCommand(p), loginCommand(p), logoutCommand(p), serveCommand(p))
 }
 
 func listServersCommand(p program) *cobra.Command {
@@ -280,8 +274,8 @@ func findTool(ctx context.Context, ask *admin.Client, server, tool string) (mcp.
 
 // completeServers completes a server's name, and behind it those of its tools.
 func completeServers(p program) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromGateway(cmd, p, nil, func(ctx context.Context, ask *admin.Client) (names []string, err error) {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return completeWith(p, func(ctx context.Context, ask *admin.Client) (names []string, err error) {
 			page, err := ask.MCP().Servers(ctx)
 			for _, s := range page.Servers {
 				if len(args) == 0 {
@@ -292,8 +286,8 @@ func completeServers(p program) cobra.CompletionFunc {
 					}
 				}
 			}
-			return names, err //nolint:wrapcheck // it names what was asked
-		})
+			return names, err
+		})(cmd, nil, begun)
 	}
 }
 

@@ -11,17 +11,11 @@ import (
 )
 
 func accessCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "access",
-		Short: "Look at who may talk to the bot, let people in and shut them out",
-		Long: `access shows whom the configuration lists, and who was let in or shut out since. It
+	return groupCommand("access", "Look at who may talk to the bot, let people in and shut them out",
+		`access shows whom the configuration lists, and who was let in or shut out since. It
 lets people in and shuts them out at once, without a restart; the configuration is not
 written. Who is shut out is so although the configuration lists them.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listAccessCommand(p), allowCommand(p), denyCommand(p))
-	return c
+		listAccessCommand(p), allowCommand(p), denyCommand(p))
 }
 
 func listAccessCommand(p program) *cobra.Command {
@@ -123,12 +117,10 @@ tool that does more than read.`,
 }
 
 func completeAccounts(p program) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) ([]string, error) {
-			page, err := ask.Access().List(ctx)
-			return page.Channels, err //nolint:wrapcheck // it names what was asked
-		})
-	}
+	return completeWith(p, func(ctx context.Context, ask *admin.Client) ([]string, error) {
+		page, err := ask.Access().List(ctx)
+		return page.Channels, err
+	})
 }
 
 // printAccess prints whether a person may talk to the bot now, and which decision says so.
@@ -151,17 +143,11 @@ func printAccess(o *operator, e admin.AccessEntry) error {
 }
 
 func pairCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "pair",
-		Short: "Let in strangers by the code that the bot gave them",
-		Long: `With access.pairing the bot gives a code to people who write to it and are not listed.
+	return groupCommand("pair", "Let in strangers by the code that the bot gave them",
+		`With access.pairing the bot gives a code to people who write to it and are not listed.
 Who gets to know the code from them, and knows who they are, lets them in by it: an approver
 with /pair in the chat, or the operator with these commands.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listPairingCommand(p), approvePairingCommand(p), revokePairingCommand(p))
-	return c
+		listPairingCommand(p), approvePairingCommand(p), revokePairingCommand(p))
 }
 
 func listPairingCommand(p program) *cobra.Command {
@@ -233,13 +219,11 @@ the configuration lists them, and may ask for another code; parley access deny k
 }
 
 func completePairing(p program, of func(admin.PairingRequest) string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (words []string, err error) {
-			page, err := ask.Access().Pairing(ctx)
-			for _, q := range page.Requests {
-				words = append(words, of(q))
-			}
-			return words, err //nolint:wrapcheck // it names what was asked
-		})
-	}
+	return completeWith(p, func(ctx context.Context, ask *admin.Client) (words []string, err error) {
+		page, err := ask.Access().Pairing(ctx)
+		for _, q := range page.Requests {
+			words = append(words, of(q))
+		}
+		return words, err
+	})
 }

@@ -17,14 +17,8 @@ import (
 )
 
 func pricesCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "prices",
-		Short: "Show what models cost, and check a list of prices",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(pricesListCommand(p), pricesCheckCommand(p))
-	return c
+	return groupCommand("prices", "Show what models cost, and check a list of prices", "",
+		pricesListCommand(p), pricesCheckCommand(p))
 }
 
 // loadPrices reads a configuration and the prices that a gateway with it uses.

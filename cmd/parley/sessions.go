@@ -16,14 +16,8 @@ import (
 )
 
 func sessionsCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "sessions",
-		Short: "List sessions, show one with its sub-agents and what they cost, export, import and delete it",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), importSessionCommand(p), deleteSessionCommand(p), watchSessionCommand(p))
-	return c
+	return groupCommand("sessions", "List sessions, show one with its sub-agents and what they cost, export, import and delete it", "",
+		listSessionsCommand(p), showSessionCommand(p), exportSessionCommand(p), importSessionCommand(p), deleteSessionCommand(p), watchSessionCommand(p))
 }
 
 func listSessionsCommand(p program) *cobra.Command {
@@ -120,15 +114,13 @@ no other has. Of what was said only the title is shown without --transcript.`,
 
 // completeSessions completes the id of a session.
 func completeSessions(p program) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromGateway(cmd, p, args, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
-			list, err := ask.Sessions(ctx, admin.SessionQuery{Limit: 100})
-			for _, s := range list.Sessions {
-				ids = append(ids, string(s.ID))
-			}
-			return ids, err //nolint:wrapcheck // nobody reads it
-		})
-	}
+	return completeWith(p, func(ctx context.Context, ask *admin.Client) (ids []string, err error) {
+		list, err := ask.Sessions(ctx, admin.SessionQuery{Limit: 100})
+		for _, s := range list.Sessions {
+			ids = append(ids, string(s.ID))
+		}
+		return ids, err
+	})
 }
 
 func printSession(w io.Writer, d admin.SessionDetail) error {

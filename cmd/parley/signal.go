@@ -16,17 +16,11 @@ const networkSignal = "signal"
 // through whose signal-cli it goes: another one would wait for the account's lock for
 // ever.
 func signalCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "signal",
-		Short: "Link a Signal account, list its groups, trust the keys of people",
-		Long: `signal does with a Signal account what signal-cli does, through the gateway that
+	return groupCommand("signal", "Link a Signal account, list its groups, trust the keys of people",
+		`signal does with a Signal account what signal-cli does, through the gateway that
 runs: a second signal-cli waits for the account for as long as the gateway has it.
 docs/signal.md says when each is needed.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(linkSignalCommand(p), signalGroupsCommand(p), trustSignalCommand(p))
-	return c
+		linkSignalCommand(p), signalGroupsCommand(p), trustSignalCommand(p))
 }
 
 // withChannelFlag adds the flag that names the account.

@@ -10,14 +10,8 @@ import (
 )
 
 func slackCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "slack",
-		Short: "Set up a Slack app",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(slackManifestCommand(p))
-	return c
+	return groupCommand("slack", "Set up a Slack app", "",
+		slackManifestCommand(p))
 }
 
 func slackManifestCommand(p program) *cobra.Command {

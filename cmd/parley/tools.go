@@ -16,14 +16,8 @@ import (
 )
 
 func toolsCommand(p program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "tools",
-		Short: "Check your own command-line tools, and call one",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	c.AddCommand(toolsCheckCommand(p), toolsCallCommand(p))
-	return c
+	return groupCommand("tools", "Check your own command-line tools, and call one", "",
+		toolsCheckCommand(p), toolsCallCommand(p))
 }
 
 // loadTools reads the tools of a file, or, where that is "", a configuration with its tools.

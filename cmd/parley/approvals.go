@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -33,14 +34,11 @@ func completeApprovals(p program) cobra.CompletionFunc {
 
 func listApprovalsCommand(p program) *cobra.Command {
 	var all bool
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List what waits for permission, and the budgets that are raised, oldest first",
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.ApprovalPage, error) {
 		page, err := ask.Approvals(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
 		listed := []admin.Approval{}
 		for _, a := range page.Approvals {
 			if all || a.State == admin.AwaitsApproval || a.Raise != nil && a.Raise.Holds {
@@ -48,43 +46,29 @@ func listApprovalsCommand(p program) *cobra.Command {
 			}
 		}
 		page.Approvals = listed
-		switch {
-		case o.json:
-			return o.printJSON(page)
-		case len(listed) == 0:
-			if _, err := fmt.Fprintln(o.out, "Nothing waits for permission."); err != nil {
-				return err //nolint:wrapcheck // the caller says what failed
-			}
-			return printUnreadable(o, "nobody decides about them", page.Problem)
-		}
+		return page, err
+	}, func(b *bytes.Buffer, page admin.ApprovalPage) {
 		t := newTable("CODE", "ID", "STATE", "WHAT", "ASKED", "EXPIRES", "BY", "CONVERSATION")
-		for _, a := range listed {
+		for _, a := range page.Approvals {
 			t.add(sanitize(a.Code), sanitize(a.ID), string(a.State), sanitize(describeAsked(a)), formatTime(a.At), formatTime(a.Expires), sanitize(a.By), sanitize(a.Key))
 		}
-		if err := t.print(o.out); err != nil {
-			return err
-		}
-		return printUnreadable(o, "nobody decides about them", page.Problem)
+		t.printOr(b, "Nothing waits for permission.")
+		printUnreadable(b, "nobody decides about them", page.Problem)
 	})
 	c.Flags().BoolVar(&all, "all", false, "with those of the last seven days that were decided or have expired")
 	return c
 }
 
 func showApprovalCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:               "show ID",
 		Short:             "Show what an agent wants to run",
 		Long:              "show takes the id of a request, as much of its beginning as no other has, or its code.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApprovals(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		d, err := ask.Approval(ctx, args[0])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(d)
-		}
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.ApprovalDetail, error) {
+		return ask.Approval(ctx, args[0])
+	}, func(b *bytes.Buffer, d admin.ApprovalDetail) {
 		state := string(d.State)
 		if d.By != "" {
 			state += " by " + d.By
@@ -93,41 +77,33 @@ func showApprovalCommand(p program) *cobra.Command {
 		if d.Read != "" {
 			read = "after reading " + sanitize(d.Read) + "\n"
 		}
-		_, err = fmt.Fprintf(o.out, "request       %s (code %s)\nstate         %s\nasks for      %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n%s\n%s\n",
+		fmt.Fprintf(b, "request       %s (code %s)\nstate         %s\nasks for      %s\nconversation  %s\nasked         %s by %s\nexpires       %s\n%s\n%s\n",
 			sanitize(d.ID), sanitize(d.Code), sanitize(state), sanitize(describeAsked(d.Approval)), sanitize(d.Key), formatTime(d.At), sanitize(d.Asker), formatTime(d.Expires), read, sanitizeLines(d.Text))
-		return err //nolint:wrapcheck // the caller says what failed
 	})
 }
 
 func decideCommand(p program, yes bool, use, short string) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:               use,
 		Short:             short,
 		Long:              short + ". The request is named as for show.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApprovals(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		a, err := ask.Decide(ctx, args[0], yes)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(a)
-		}
-		if a.Queued {
-			_, err = fmt.Fprintf(o.out, "stored, and carried out when the turn that runs there has ended: parley approvals show %s says what became of it\n", sanitize(a.ID))
-			return err //nolint:wrapcheck // the caller says what failed
-		}
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.Approval, error) {
+		return ask.Decide(ctx, args[0], yes)
+	}, func(b *bytes.Buffer, a admin.Approval) {
 		done := "refused"
 		if yes {
 			done = "permitted"
 		}
-		if a.Raise != nil {
-			_, err = fmt.Fprintf(o.out, "%s what %s asked for: %s\n", done, sanitize(a.Code), sanitize(describeAsked(a)))
-			return err //nolint:wrapcheck // the caller says what failed
+		switch {
+		case a.Queued:
+			fmt.Fprintf(b, "stored, and carried out when the turn that runs there has ended: parley approvals show %s says what became of it\n", sanitize(a.ID))
+		case a.Raise != nil:
+			fmt.Fprintf(b, "%s what %s asked for: %s\n", done, sanitize(a.Code), sanitize(describeAsked(a)))
+		default:
+			fmt.Fprintf(b, "%s the call of %s that %s asked about\n", done, sanitize(a.Tool), sanitize(a.Code))
 		}
-		_, err = fmt.Fprintf(o.out, "%s the call of %s that %s asked about\n", done, sanitize(a.Tool), sanitize(a.Code))
-		return err //nolint:wrapcheck // the caller says what failed
 	})
 }
 

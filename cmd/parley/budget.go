@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -23,72 +23,65 @@ once, without a restart, and without writing the configuration. A raise ends by 
 
 func listBudgetsCommand(p program) *cobra.Command {
 	var all bool
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List all budgets, what is spent of them, and what they are raised by",
 		Long: `ls lists the budgets of the configuration: of everybody, of each account, and what one
 message, conversation, person and group may spend, followed by who has spent of it today.
 SHARE is what is spent and held of the limit. LIMIT includes RAISED, what it is raised by.`,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.BudgetPage, error) {
 		page, err := ask.Budgets(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		raises := page.Raises[:0:0]
+		raises := []admin.RaisedBudget{}
 		for _, r := range page.Raises {
 			if all || r.State == admin.RaiseHolds || r.State == admin.RaiseVoid {
 				raises = append(raises, r)
 			}
 		}
-		page.Raises = append([]admin.RaisedBudget{}, raises...)
-		if o.json {
-			return o.printJSON(page)
-		}
-		return printBudgets(o.out, page)
-	})
+		page.Raises = raises
+		return page, err
+	}, printBudgets)
 	c.Flags().BoolVar(&all, "all", false, "with the raises of the last seven days that are over")
 	return c
 }
 
-func printBudgets(w io.Writer, page admin.BudgetPage) error {
+func printBudgets(b *bytes.Buffer, page admin.BudgetPage) {
 	t := newTable("BUDGET", "OF", ">LIMIT", ">RAISED", ">SPENT", ">HELD", ">SHARE", "PERIOD", "CHANNEL")
-	for _, b := range page.Budgets {
-		limit, spent, held, share := "unlimited", b.Settled.String(), b.Held.String(), ""
-		if b.Limit > 0 {
-			limit = b.Limit.String()
-			share = strconv.FormatFloat(100*b.Share, 'f', 1, 64) + " %"
+	for _, s := range page.Budgets {
+		limit, spent, held, share := "unlimited", s.Settled.String(), s.Held.String(), ""
+		if s.Limit > 0 {
+			limit = s.Limit.String()
+			share = strconv.FormatFloat(100*s.Share, 'f', 1, 64) + " %"
 		}
-		of := sanitize(b.Of)
-		if b.Each {
+		of := sanitize(s.Of)
+		if s.Each {
 			spent, held, share = "", "", ""
-			if b.More > 0 {
-				of += fmt.Sprintf(" (and %d more than are listed)", b.More)
+			if s.More > 0 {
+				of += fmt.Sprintf(" (and %d more than are listed)", s.More)
 			}
 		}
 		raised := ""
-		if b.Raised > 0 {
-			raised = b.Raised.String()
+		if s.Raised > 0 {
+			raised = s.Raised.String()
 		}
-		t.add(b.Budget, of, limit, raised, spent, held, share, b.Period, sanitize(b.Channel))
+		t.add(s.Budget, of, limit, raised, spent, held, share, s.Period, sanitize(s.Channel))
 	}
-	if err := t.print(w); err != nil || len(page.Raises) == 0 {
-		return err
+	t.print(b)
+	if len(page.Raises) == 0 {
+		return
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err //nolint:wrapcheck // the caller says what failed
-	}
+	b.WriteByte('\n')
 	t = newTable("RAISE", "BUDGET", "OF", ">AMOUNT", "STATE", "BY", "ASKED BY", "SINCE", "UNTIL")
 	for _, r := range page.Raises {
 		t.add(sanitize(r.ID), sanitize(r.Budget), sanitize(r.Of), r.Amount.String(), string(r.State), sanitize(r.By), sanitize(r.Asked), formatTime(r.Since), formatTime(r.Until))
 	}
-	return t.print(w)
+	t.print(b)
 }
 
 func raiseBudgetCommand(p program) *cobra.Command {
 	var q admin.RaiseQuery
 	var lasts string
 	keys := budgets.RaisableKeys()
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "raise BUDGET AMOUNT",
 		Short: "Raise a budget by some dollars, for a while",
 		Long: `raise raises a budget from the next model call on: ` + strings.Join(keys, ", ") + `.
@@ -105,24 +98,18 @@ group or conversation needs to know which.
 			}
 			return keys, cobra.ShellCompDirectiveNoFileComp
 		},
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) (err error) {
+	}, func(ctx context.Context, ask *admin.Client, args []string) (r admin.RaisedBudget, err error) {
 		q.Budget = args[0]
 		if err := q.Amount.UnmarshalText([]byte(args[1])); err != nil {
-			return newUsageError("%q is not by how many dollars a budget is raised, such as 5 or 0.25", args[1])
+			return r, newUsageError("%q is not by how many dollars a budget is raised, such as 5 or 0.25", args[1])
 		}
 		if q.For, err = parseSpan("--for", lasts); err != nil {
-			return err
+			return r, err
 		}
-		r, err := ask.Raise(ctx, q)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(r)
-		}
-		_, err = fmt.Fprintf(o.out, "raised %s of %s by %s, until %s; parley budget revoke %s takes it back\n",
+		return ask.Raise(ctx, q)
+	}, func(b *bytes.Buffer, r admin.RaisedBudget) {
+		fmt.Fprintf(b, "raised %s of %s by %s, until %s; parley budget revoke %s takes it back\n",
 			sanitize(r.Budget), sanitize(r.Of), r.Amount, formatTime(r.Until), sanitize(r.ID))
-		return err //nolint:wrapcheck // the caller says what failed
 	})
 	f := c.Flags()
 	f.StringVar(&lasts, "for", "1h", "how long: 30m, 3h or 2d; at least 1m, at most 31d")
@@ -147,7 +134,7 @@ func parseSpan(flag, text string) (time.Duration, error) {
 }
 
 func revokeRaiseCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Take a raise back, also one that somebody permitted in chat",
 		Long:  "revoke ends a raise at once. What was spent of it is spent. It takes the id that parley budget ls shows, or as much of its beginning as no other has.",
@@ -161,15 +148,9 @@ func revokeRaiseCommand(p program) *cobra.Command {
 			}
 			return ids, err
 		}),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		r, err := ask.Revoke(ctx, args[0])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(r)
-		}
-		_, err = fmt.Fprintf(o.out, "taken back: %s of %s is lower by %s again\n", sanitize(r.Budget), sanitize(r.Of), r.Amount)
-		return err //nolint:wrapcheck // the caller says what failed
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.RaisedBudget, error) {
+		return ask.Revoke(ctx, args[0])
+	}, func(b *bytes.Buffer, r admin.RaisedBudget) {
+		fmt.Fprintf(b, "taken back: %s of %s is lower by %s again\n", sanitize(r.Budget), sanitize(r.Of), r.Amount)
 	})
 }

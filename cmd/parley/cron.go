@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -18,24 +19,15 @@ where cron.people lets them; docs/operating.md explains both.`,
 }
 
 func listJobsCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List the jobs with their next and last runs, and what they cost",
 		Long: `ls lists the jobs of the configuration and, with an owner, what people have scheduled. COST is
 that of the last run; the last two columns are of the runs of the last 30 days. All are the
 ledger's, with sub-agents.`,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		page, err := ask.Jobs(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		switch {
-		case o.json:
-			return o.printJSON(page)
-		case len(page.Jobs) == 0:
-			_, err := fmt.Fprintln(o.out, "There are no jobs: cron.jobs lists those of the configuration.")
-			return err //nolint:wrapcheck // the caller says what failed
-		}
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.JobPage, error) {
+		return ask.Jobs(ctx)
+	}, func(b *bytes.Buffer, page admin.JobPage) {
 		t := newTable("NAME", "OWNER", "SCHEDULE", "TIME ZONE", "STATE", "NEXT", "LAST", "OUTCOME", "COST", "SESSION", "PASSED OVER", "RUNS 30D", "COST 30D")
 		for _, j := range page.Jobs {
 			owner, next, last, outcome, cost, session, passed := "-", "-", "-", "-", "-", "-", "-"
@@ -57,12 +49,12 @@ ledger's, with sub-agents.`,
 			}
 			t.add(sanitize(j.Name), owner, sanitize(j.Schedule), sanitize(j.TimeZone), string(j.State), next, last, outcome, cost, session, passed, strconv.Itoa(j.Runs), total)
 		}
-		return t.print(o.out)
+		t.printOr(b, "There are no jobs: cron.jobs lists those of the configuration.")
 	})
 }
 
 func runJobCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "run NAME",
 		Short: "Have a job run now, once",
 		Long: `run queues a run of the job as if it were due now, also if the job is not enabled. Its answer
@@ -75,15 +67,9 @@ goes where those of its other runs go, and its schedule stays as it is.`,
 			}
 			return names, err
 		}),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		j, err := ask.RunJob(ctx, args[0])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(j)
-		}
-		_, err = fmt.Fprintf(o.out, "queued a run of %s: parley cron ls shows how it ends\n", sanitize(j.Name))
-		return err //nolint:wrapcheck // the caller says what failed
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.Job, error) {
+		return ask.RunJob(ctx, args[0])
+	}, func(b *bytes.Buffer, j admin.Job) {
+		fmt.Fprintf(b, "queued a run of %s: parley cron ls shows how it ends\n", sanitize(j.Name))
 	})
 }

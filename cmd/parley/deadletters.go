@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,14 +28,15 @@ func reasonFlag(c *cobra.Command, reason *string, usage string) {
 	completeFlag(c, "reason", letterReasons...)
 }
 
-// fetchDeadLetters are those of a reason, or all.
-func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) (ls []admin.DeadLetter, err error) {
+// fetchDeadLetters returns those of a reason, or all.
+func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) ([]admin.DeadLetter, error) {
+	ls := []admin.DeadLetter{}
 	if reason != "" {
 		if err := checkOneOf("--reason", reason, letterReasons...); err != nil {
 			return nil, err
 		}
 	}
-	err = ask.DeadLetters().List(ctx, func(l admin.DeadLetter) bool {
+	err := ask.DeadLetters().List(ctx, func(l admin.DeadLetter) bool {
 		if reason == "" || l.Reason == reason {
 			ls = append(ls, l)
 		}
@@ -57,30 +57,22 @@ func completeDeadLetters(p program) cobra.CompletionFunc {
 
 func listLettersCommand(p program) *cobra.Command {
 	var reason string
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List dead letters, oldest first",
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (map[string][]admin.DeadLetter, error) {
 		ls, err := fetchDeadLetters(ctx, ask, reason)
-		if err != nil {
-			return err
-		}
-		if o.json {
-			return o.printJSON(map[string]any{"letters": append([]admin.DeadLetter{}, ls...)})
-		}
-		if len(ls) == 0 {
-			such := ""
-			if reason != "" {
-				such = "such "
-			}
-			_, err := fmt.Fprintf(o.out, "There are no %sdead letters.\n", such)
-			return err //nolint:wrapcheck // the caller says what failed
+		return map[string][]admin.DeadLetter{"letters": ls}, err
+	}, func(b *bytes.Buffer, answer map[string][]admin.DeadLetter) {
+		none := "There are no dead letters."
+		if reason != "" {
+			none = "There are no such dead letters."
 		}
 		t := newTable("LETTER", "GIVEN UP", "REASON", "CHANNEL", ">SIZE", "CONVERSATION")
-		for _, l := range ls {
+		for _, l := range answer["letters"] {
 			t.add(l.ID, formatTime(l.At), sanitize(l.Reason), sanitize(l.Channel), formatSize(uint64(l.Bytes)), sanitize(l.Key))
 		}
-		return t.print(o.out)
+		t.printOr(b, none)
 	})
 	reasonFlag(c, &reason, "only those of this reason")
 	return c
@@ -88,32 +80,24 @@ func listLettersCommand(p program) *cobra.Command {
 
 func showLetterCommand(p program) *cobra.Command {
 	var body bool
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a dead letter, and whether it can be redelivered",
 		Long: `show takes the id of a dead letter, or as much of its beginning as no other has.
 What the message says is shown with --body only.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDeadLetters(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		d, err := ask.DeadLetters().Show(ctx, args[0], body)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(d)
-		}
-		return printLetter(o.out, d)
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.DeadLetterDetail, error) {
+		return ask.DeadLetters().Show(ctx, args[0], body)
+	}, printLetter)
 	c.Flags().BoolVar(&body, "body", false, "with what is kept of it")
 	return c
 }
 
-func printLetter(w io.Writer, d admin.DeadLetterDetail) error {
-	var b bytes.Buffer
+func printLetter(b *bytes.Buffer, d admin.DeadLetterDetail) {
 	line := func(name, value string) {
 		if value != "" {
-			_, _ = fmt.Fprintf(&b, "%-13s %s\n", name, sanitize(value))
+			fmt.Fprintf(b, "%-13s %s\n", name, sanitize(value))
 		}
 	}
 	line("letter", d.ID)
@@ -134,8 +118,6 @@ func printLetter(w io.Writer, d admin.DeadLetterDetail) error {
 	}
 	line("redeliver", again)
 	line("body", d.Body)
-	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 // redeliverResult is what redeliver did, as JSON.
@@ -220,20 +202,14 @@ func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []ad
 }
 
 func dropLetterCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:               "drop ID",
 		Short:             "Forget a dead letter for ever",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeDeadLetters(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		l, err := ask.DeadLetters().Drop(ctx, args[0], 0)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(l)
-		}
-		_, err = fmt.Fprintf(o.out, "dropped %s\n", l.ID)
-		return err //nolint:wrapcheck // the caller says what failed
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.DeadLetter, error) {
+		return ask.DeadLetters().Drop(ctx, args[0], 0)
+	}, func(b *bytes.Buffer, l admin.DeadLetter) {
+		fmt.Fprintf(b, "dropped %s\n", l.ID)
 	})
 }

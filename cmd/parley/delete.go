@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,13 @@ import (
 var errNotConfirmed = errors.New("not confirmed, so nothing was deleted; --yes deletes without asking")
 
 // confirm asks a question on standard error, and returns an error unless the answer is yes.
-func (o *operator) confirm(ctx context.Context, question string) error {
-	if _, err := fmt.Fprintf(o.err, "%s\nThis cannot be taken back. Go on? [y/N] ", question); err != nil {
+func (p program) confirm(ctx context.Context, question string) error {
+	if _, err := fmt.Fprintf(p.err, "%s\nThis cannot be taken back. Go on? [y/N] ", question); err != nil {
 		return fmt.Errorf("ask whether to go on: %w", err)
 	}
 	answer := make(chan string, 1)
 	go func() { // a read of standard input cannot be cancelled: without an answer it ends with the process
-		line, _ := bufio.NewReader(o.in).ReadString('\n') // what cannot be read is no yes
+		line, _ := bufio.NewReader(p.in).ReadString('\n') // what cannot be read is no yes
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {
@@ -33,13 +34,13 @@ func (o *operator) confirm(ctx context.Context, question string) error {
 			return nil
 		}
 	}
-	_, _ = fmt.Fprintln(o.err)
+	_, _ = fmt.Fprintln(p.err)
 	return errNotConfirmed
 }
 
 func deleteSessionCommand(p program) *cobra.Command {
 	var yes bool
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "delete ID",
 		Short: "Delete what was said in a session, and keep what it has cost",
 		Long: `delete takes the id of a session, or as much of its beginning as no other has. Its
@@ -51,26 +52,18 @@ It is refused while a turn runs, a message waits or an answer is to be sent. Who
 into the conversation afterwards begins a new session.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeSessions(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+	}, func(ctx context.Context, ask *admin.Client, args []string) (done erasure.Deleted, err error) {
 		if !yes {
 			d, err := ask.Session(ctx, args[0], false)
 			if err != nil {
-				return err //nolint:wrapcheck // it names what was asked
+				return done, err
 			}
-			if err := o.confirm(ctx, describeDoomed(d)); err != nil {
-				return err
+			if err := p.confirm(ctx, describeDoomed(d)); err != nil {
+				return done, err
 			}
 		}
-		d, err := ask.DeleteSession(ctx, args[0])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(d)
-		}
-		_, err = fmt.Fprintln(o.out, describeDeleted(d))
-		return err //nolint:wrapcheck // the caller says what failed
-	})
+		return ask.DeleteSession(ctx, args[0])
+	}, func(b *bytes.Buffer, done erasure.Deleted) { fmt.Fprintln(b, describeDeleted(done)) })
 	c.Flags().BoolVar(&yes, "yes", false, "without asking")
 	return c
 }
@@ -107,7 +100,7 @@ func describeDeleted(d erasure.Deleted) string {
 func forgetCommand(p program) *cobra.Command {
 	var channel string
 	var groups, yes bool
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "forget PERSON",
 		Short: "Delete what is kept of a person, and keep what it has cost",
 		Long: `forget takes the network's stable id of a person, as parley access ls shows it. It deletes the
@@ -122,30 +115,22 @@ lists the sessions of groups in which they spoke to the bot, and deletes those w
 That they were shut out stays, or they could come in again; so does what the configuration
 says of them. docs/privacy.md says what else stays, and why.`,
 		Args: cobra.ExactArgs(1),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+	}, func(ctx context.Context, ask *admin.Client, args []string) (done erasure.Forgotten, err error) {
 		t, err := ask.Traces(ctx, channel, args[0])
 		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+			return done, err
 		}
 		if !yes {
-			if err := o.confirm(ctx, describeTraces(t, groups)); err != nil {
-				return err
+			if err := p.confirm(ctx, describeTraces(t, groups)); err != nil {
+				return done, err
 			}
 		}
-		f, err := ask.Forget(ctx, t.Channel, args[0], groups)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+		done, err = ask.Forget(ctx, t.Channel, args[0], groups)
+		if err == nil && len(done.Busy) > 0 {
+			err = verdict{fmt.Errorf("not all is deleted yet: %s; do it again when that is over", sanitize(strings.Join(done.Busy, "; ")))}
 		}
-		if o.json {
-			err = o.printJSON(f)
-		} else {
-			_, err = fmt.Fprintln(o.out, describeForgotten(f, groups))
-		}
-		if err == nil && len(f.Busy) > 0 {
-			err = fmt.Errorf("not all is deleted yet: %s; do it again when that is over", sanitize(strings.Join(f.Busy, "; "))) //nolint:err113 // for the operator
-		}
-		return err
-	})
+		return done, err
+	}, func(b *bytes.Buffer, done erasure.Forgotten) { fmt.Fprintln(b, describeForgotten(done, groups)) })
 	f := c.Flags()
 	f.StringVar(&channel, "channel", "", "the name of the bot account, when the id is known on several")
 	f.BoolVar(&groups, "groups", false, "also the sessions of groups in which they spoke to the bot")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 
 func importSessionCommand(p program) *cobra.Command {
 	var into string
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make a session of an exported one, to go on with in chat",
 		Long: `import takes a file that parley sessions export wrote and makes a session of all
@@ -23,26 +24,23 @@ nothing changes for them before somebody does, by the command that import prints
 The new session has cost nothing yet: what the old one has cost stays with it. Files
 that people sent are not in an export.`,
 		Args: cobra.ExactArgs(1),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+	}, func(ctx context.Context, ask *admin.Client, args []string) (made admin.Restored, err error) {
 		f, err := os.Open(args[0])
 		if err != nil {
-			return err //nolint:wrapcheck // it names the file
+			return made, err
 		}
 		defer func() { _ = f.Close() }()
-		made, err := ask.Import(ctx, f, into)
-		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
+		if made, err = ask.Import(ctx, f, into); err != nil {
+			err = fmt.Errorf("%s: %w", args[0], err)
 		}
-		if o.json {
-			return o.printJSON(made)
-		}
+		return made, err
+	}, func(b *bytes.Buffer, made admin.Restored) {
 		title := ""
 		if made.Title != "" {
 			title = fmt.Sprintf(" (%s)", sanitize(made.Title))
 		}
-		_, err = fmt.Fprintf(o.out, "session %s%s has %s, in %s.\nTo go on with it, write there: /resume %s\n",
+		fmt.Fprintf(b, "session %s%s has %s, in %s.\nTo go on with it, write there: /resume %s\n",
 			made.Session, title, plural(made.Messages, "message"), sanitize(made.Key), made.Session)
-		return err //nolint:wrapcheck // the caller says what failed
 	})
 	c.Flags().StringVar(&into, "into", "", "a session of the conversation that it is for, or as much of its id as no other has; the one that was exported, if not given")
 	if err := c.RegisterFlagCompletionFunc("into", completeSessions(p)); err != nil {

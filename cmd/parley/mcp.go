@@ -29,7 +29,7 @@ parley mcp serve is the other way round: by it a program asks people in their ch
 }
 
 func listServersCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "ls [SERVER]",
 		Short: "List the servers and their tools, also those that no agent has",
 		Long: `ls lists the MCP servers of the gateway that runs, and their tools: the category that the
@@ -37,32 +37,23 @@ configuration gives each, whether it is offered, and why not. CLAIMS is what the
 says that a call does; nothing depends on it.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeServers(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.ServerPage, error) {
 		page, err := ask.MCP().Servers(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+		if err != nil || len(args) == 0 {
+			return page, err
 		}
-		if len(args) > 0 {
-			s, err := findServer(page, args[0])
-			if err != nil {
-				return err
-			}
-			page.Servers = []mcp.Status{s}
-		}
-		switch {
-		case o.json:
-			return o.printJSON(page)
-		case len(page.Servers) == 0:
-			_, err := fmt.Fprintln(o.out, "This process has no MCP servers: mcp.servers lists them.")
-			return err //nolint:wrapcheck // the caller says what failed
+		s, err := findServer(page, args[0])
+		page.Servers = []mcp.Status{s}
+		return page, err
+	}, func(b *bytes.Buffer, page admin.ServerPage) {
+		if len(page.Servers) == 0 {
+			fmt.Fprintln(b, "This process has no MCP servers: mcp.servers lists them.")
 		}
 		for i, s := range page.Servers {
 			if i > 0 {
-				_, _ = fmt.Fprintln(o.out)
+				b.WriteByte('\n')
 			}
-			if _, err := fmt.Fprintln(o.out, sanitize(s.Name)+": "+serverState(page, s)); err != nil {
-				return err //nolint:wrapcheck // the caller says what failed
-			}
+			fmt.Fprintln(b, sanitize(s.Name)+": "+serverState(page, s))
 			t := newTable("TOOL", "CATEGORY", "STATE", "DIGEST", "CLAIMS", "WHY")
 			for _, tool := range s.Tools {
 				category, claims := "-", cmp.Or(claimsOf(tool.Hints), "-")
@@ -71,11 +62,8 @@ says that a call does; nothing depends on it.`,
 				}
 				t.add(sanitize(tool.Tool), category, string(tool.State), cmp.Or(shortDigest(tool.Digest), "-"), claims, sanitize(tool.Why))
 			}
-			if err := t.print(o.out); err != nil {
-				return err
-			}
+			t.print(b)
 		}
-		return nil
 	})
 }
 
@@ -120,27 +108,21 @@ func claimsOf(hints json.RawMessage) string {
 func shortDigest(digest string) string { return sanitize(digest[:min(len(digest), 12)]) }
 
 func showToolCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	var server string
+	return answerCommand(p, &cobra.Command{
 		Use:               "show SERVER TOOL",
 		Short:             "Print all that a model would read of a tool",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeServers(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		t, err := findTool(ctx, ask, args[0], args[1])
-		if err != nil {
-			return err
-		}
-		if o.json {
-			return o.printJSON(t)
-		}
-		return printTool(o.out, args[0], t)
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (mcp.ToolStatus, error) {
+		server = args[0]
+		return findTool(ctx, ask, server, args[1])
+	}, func(b *bytes.Buffer, t mcp.ToolStatus) { printTool(b, server, t) })
 }
 
 // printTool prints a tool as its operator has to read it.
-func printTool(w io.Writer, server string, t mcp.ToolStatus) error {
-	var b bytes.Buffer
-	line := func(format string, a ...any) { _, _ = fmt.Fprintf(&b, format+"\n", a...) }
+func printTool(b *bytes.Buffer, server string, t mcp.ToolStatus) {
+	line := func(format string, a ...any) { fmt.Fprintf(b, format+"\n", a...) }
 	line("%s of %s: %s", sanitize(t.Tool), sanitize(server), string(t.State))
 	if t.Name != "" {
 		line("agents have it as  %s", sanitize(t.Name))
@@ -161,8 +143,6 @@ func printTool(w io.Writer, server string, t mcp.ToolStatus) error {
 	for part := range strings.SplitSeq(schema.String(), "\n") {
 		line("  %s", sanitize(strings.TrimPrefix(part, "  ")))
 	}
-	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func allowToolCommand(p program) *cobra.Command {
@@ -195,7 +175,7 @@ too. Only tools that the configuration names are offered.`,
 				continue
 			}
 			if !o.json {
-				if err := printTool(o.out, s.Name, t); err != nil {
+				if err := o.print(func(b *bytes.Buffer) { printTool(b, s.Name, t) }); err != nil {
 					return err
 				}
 			}
@@ -223,22 +203,18 @@ too. Only tools that the configuration names are offered.`,
 }
 
 func revokeToolCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	var server string
+	return answerCommand(p, &cobra.Command{
 		Use:               "revoke SERVER TOOL",
 		Short:             "Take the consent to a tool back",
 		Long:              `revoke has a tool not offered any more, from the next turn on.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeServers(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		t, err := ask.MCP().RevokeTool(ctx, args[0], args[1])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(t)
-		}
-		_, err = fmt.Fprintf(o.out, "%s of %s is not offered: %s\n", sanitize(t.Tool), sanitize(args[0]), sanitize(t.Why))
-		return err //nolint:wrapcheck // the caller says what failed
+	}, func(ctx context.Context, ask *admin.Client, args []string) (mcp.ToolStatus, error) {
+		server = args[0]
+		return ask.MCP().RevokeTool(ctx, server, args[1])
+	}, func(b *bytes.Buffer, t mcp.ToolStatus) {
+		fmt.Fprintf(b, "%s of %s is not offered: %s\n", sanitize(t.Tool), sanitize(server), sanitize(t.Why))
 	})
 }
 

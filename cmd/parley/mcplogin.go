@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,26 +41,23 @@ that has the server needs one, unless they share the folder mcp.logins.`,
 }
 
 func logoutCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	var server string
+	return answerCommand(p, &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Forget the login at a server",
 		Long: `logout forgets the login at a server, and has the authorization server forget it if that can.
 Calls of the server's tools say from then on that somebody has to log in.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeServers(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		done, err := ask.MCP().Logout(ctx, args[0])
-		switch {
-		case err != nil:
-			return err //nolint:wrapcheck // it names what was asked
-		case o.json:
-			return o.printJSON(done)
-		case done.Was:
-			_, err = fmt.Fprintf(o.out, "The login at %s is forgotten.\n", sanitize(args[0]))
-		default:
-			_, err = fmt.Fprintf(o.out, "Nobody is logged in at %s.\n", sanitize(args[0]))
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.LoggedOut, error) {
+		server = args[0]
+		return ask.MCP().Logout(ctx, server)
+	}, func(b *bytes.Buffer, done admin.LoggedOut) {
+		text := "Nobody is logged in at %s.\n"
+		if done.Was {
+			text = "The login at %s is forgotten.\n"
 		}
-		return err //nolint:wrapcheck // the caller says what failed
+		fmt.Fprintf(b, text, sanitize(server))
 	})
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +31,25 @@ func adminCommand(p program, c *cobra.Command, do func(ctx context.Context, o *o
 	o := &operator{program: p}
 	c.Flags().BoolVar(&o.json, "json", false, "as JSON; go doc parley/gateway/admin explains it")
 	return o.bindAdmin(c, do)
+}
+
+// verdict is an error that an answer gives rise to: the answer is printed before it.
+type verdict struct{ error }
+
+// answerCommand makes c a command that asks the gateway that runs a question, and prints its
+// answer: as JSON if that is wanted, else as write has it. The question may return a verdict with
+// the answer; after any other error nothing is printed.
+func answerCommand[T any](p program, c *cobra.Command, question func(ctx context.Context, ask *admin.Client, args []string) (T, error), write func(b *bytes.Buffer, answer T)) *cobra.Command {
+	return adminCommand(p, c, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+		answer, err := question(ctx, ask, args)
+		if _, ok := errors.AsType[verdict](err); err != nil && !ok {
+			return err
+		}
+		if o.json {
+			return cmp.Or(o.printJSON(answer), err)
+		}
+		return cmp.Or(o.print(func(b *bytes.Buffer) { write(b, answer) }), err)
+	})
 }
 
 // bindAdmin makes c a command that asks the gateway that runs.
@@ -93,6 +114,14 @@ func (o *operator) paths() (configs.Paths, error) {
 		return configs.Paths{}, fmt.Errorf("parley: --state: %w", err)
 	}
 	return configs.Paths{StateDir: dir, Socket: settings.AdminConfig{}.Defaults(dir).Socket}, nil
+}
+
+// print prints what write writes, at once.
+func (p program) print(write func(b *bytes.Buffer)) error {
+	var b bytes.Buffer
+	write(&b)
+	_, err := p.out.Write(b.Bytes())
+	return err //nolint:wrapcheck // the caller says what failed
 }
 
 // printJSON prints v with an end of line.

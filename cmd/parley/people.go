@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -19,23 +20,12 @@ written. Who is shut out is so although the configuration lists them.`,
 }
 
 func listAccessCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List who may talk to the bot and who may not, and what says so",
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		page, err := ask.Access().List(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		switch {
-		case o.json:
-			return o.printJSON(page)
-		case len(page.Entries) == 0:
-			if _, err := fmt.Fprintln(o.out, "Nobody may talk to the bot."); err != nil {
-				return err //nolint:wrapcheck // the caller says what failed
-			}
-			return printProblem(o, page.Problem)
-		}
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.AccessPage, error) {
+		return ask.Access().List(ctx)
+	}, func(b *bytes.Buffer, page admin.AccessPage) {
 		t := newTable("CHANNEL", "PERSON", "ACCESS", "ROLE", "SOURCE", "BY", "CODE", "SINCE")
 		for _, e := range page.Entries {
 			person, since := sanitize(e.Person), ""
@@ -47,10 +37,8 @@ func listAccessCommand(p program) *cobra.Command {
 			}
 			t.add(sanitize(e.Channel), person, accessText(e), sanitize(string(e.Role)), string(e.Source), sanitize(e.By), sanitize(e.Code), since)
 		}
-		if err := t.print(o.out); err != nil {
-			return err
-		}
-		return printProblem(o, page.Problem)
+		t.printOr(b, "Nobody may talk to the bot.")
+		printUnreadable(b, shutOut, page.Problem)
 	})
 }
 
@@ -62,23 +50,19 @@ func accessText(e admin.AccessEntry) string {
 	return string(e.Ruling)
 }
 
-// printProblem names the records that cannot be read, if there are any.
-func printProblem(o *operator, problem string) error {
-	return printUnreadable(o, "their people are shut out", problem)
-}
+// shutOut is what follows from records about people that cannot be read.
+const shutOut = "their people are shut out"
 
 // printUnreadable names records that cannot be read, if there are some, and what follows from that.
-func printUnreadable(o *operator, so, problem string) error {
-	if problem == "" {
-		return nil
+func printUnreadable(b *bytes.Buffer, so, problem string) {
+	if problem != "" {
+		fmt.Fprintf(b, "\nNot readable, so %s: %s\n", so, sanitize(problem))
 	}
-	_, err := fmt.Fprintf(o.out, "\nNot readable, so %s: %s\n", so, sanitize(problem))
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func allowCommand(p program) *cobra.Command {
 	var role string
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "allow CHANNEL ID",
 		Short: "Let somebody in, in direct messages, or give them a role",
 		Long: `allow takes the name of the bot account and the network's stable id, which the log shows when
@@ -87,19 +71,15 @@ them. Who was shut out, or had a role by this command, and is listed is as the c
 says again; with --role they have that one, whatever it says.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeAccounts(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.Access().Allow(ctx, args[0], args[1], roles.Role(role))
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		return printAccess(o, e)
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.AccessEntry, error) {
+		return ask.Access().Allow(ctx, args[0], args[1], roles.Role(role))
+	}, printAccess)
 	c.Flags().StringVar(&role, "role", "", "what they may do: guest, user, admin or owner (docs/operating.md)")
 	return c
 }
 
 func denyCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "deny CHANNEL ID",
 		Short: "Shut somebody out, everywhere on that account",
 		Long: `deny takes the name of the bot account and the network's stable id. What that person has
@@ -107,13 +87,9 @@ said and was not taken up yet is dropped; a turn of theirs that runs ends at its
 tool that does more than read.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeAccounts(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.Access().Deny(ctx, args[0], args[1])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		return printAccess(o, e)
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.AccessEntry, error) {
+		return ask.Access().Deny(ctx, args[0], args[1])
+	}, printAccess)
 }
 
 func completeAccounts(p program) cobra.CompletionFunc {
@@ -124,10 +100,7 @@ func completeAccounts(p program) cobra.CompletionFunc {
 }
 
 // printAccess prints whether a person may talk to the bot now, and which decision says so.
-func printAccess(o *operator, e admin.AccessEntry) error {
-	if o.json {
-		return o.printJSON(e)
-	}
+func printAccess(b *bytes.Buffer, e admin.AccessEntry) {
 	text, role := "%s may talk to %s, in direct messages%s\n", ""
 	if e.Role != roles.None {
 		role = ", with the role " + sanitize(string(e.Role))
@@ -138,8 +111,7 @@ func printAccess(o *operator, e admin.AccessEntry) error {
 	case e.Ruling == "denied":
 		text = "%s is shut out of %s%s\n"
 	}
-	_, err := fmt.Fprintf(o.out, text, sanitize(e.Person), sanitize(e.Channel), role)
-	return err //nolint:wrapcheck // the caller says what failed
+	fmt.Fprintf(b, text, sanitize(e.Person), sanitize(e.Channel), role)
 }
 
 func pairCommand(p program) *cobra.Command {
@@ -151,69 +123,44 @@ with /pair in the chat, or the operator with these commands.`,
 }
 
 func listPairingCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List the codes that wait, oldest first",
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		page, err := ask.Access().Pairing(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		switch {
-		case o.json:
-			return o.printJSON(page)
-		case len(page.Requests) == 0:
-			if _, err := fmt.Fprintln(o.out, "No code waits."); err != nil {
-				return err //nolint:wrapcheck // the caller says what failed
-			}
-			return printProblem(o, page.Problem)
-		}
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.PairingPage, error) {
+		return ask.Access().Pairing(ctx)
+	}, func(b *bytes.Buffer, page admin.PairingPage) {
 		t := newTable("CODE", "CHANNEL", "PERSON", "ASKED", "EXPIRES")
 		for _, q := range page.Requests {
 			t.add(sanitize(q.Code), sanitize(q.Channel), sanitize(q.Person), formatTime(q.At), formatTime(q.Expires))
 		}
-		if err := t.print(o.out); err != nil {
-			return err
-		}
-		return printProblem(o, page.Problem)
+		t.printOr(b, "No code waits.")
+		printUnreadable(b, shutOut, page.Problem)
 	})
 }
 
 func approvePairingCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:               "approve CODE",
 		Short:             "Let in, in direct messages, who was given a code",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completePairing(p, func(q admin.PairingRequest) string { return q.Code }),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		e, err := ask.Access().ApprovePairing(ctx, args[0])
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		return printAccess(o, e)
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.AccessEntry, error) {
+		return ask.Access().ApprovePairing(ctx, args[0])
+	}, printAccess)
 }
 
 func revokePairingCommand(p program) *cobra.Command {
 	var channel string
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Take back a code, or that somebody was let in",
 		Long: `revoke takes the id of a person, or a code that waits. The person is a stranger again, unless
 the configuration lists them, and may ask for another code; parley access deny keeps them out.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completePairing(p, func(q admin.PairingRequest) string { return q.Person }),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		done, err := ask.Access().RevokePairing(ctx, args[0], channel)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(done)
-		}
-		_, err = fmt.Fprintln(o.out, sanitize(done.String()))
-		return err //nolint:wrapcheck // the caller says what failed
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.RevokedPairing, error) {
+		return ask.Access().RevokePairing(ctx, args[0], channel)
+	}, func(b *bytes.Buffer, done admin.RevokedPairing) { fmt.Fprintln(b, sanitize(done.String())) })
 	c.Flags().StringVar(&channel, "channel", "", "the name of the bot account, when the id is somebody's on several")
 	return c
 }

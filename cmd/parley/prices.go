@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -57,10 +57,10 @@ of a file.`,
 				out.SetIndent("", "  ")
 				return writeError(out.Encode(map[string]any{"prices": rows}))
 			}
-			if err := printPrices(p.out, rows); err != nil {
-				return writeError(err)
-			}
-			return writeError(printUnpriced(p.out, gateway.UnpricedModels(cfg, t.View())))
+			return writeError(p.print(func(b *bytes.Buffer) {
+				printPrices(b, rows)
+				printUnpriced(b, gateway.UnpricedModels(cfg, t.View()))
+			}))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "parley.yaml", "the configuration")
@@ -70,7 +70,7 @@ of a file.`,
 	return c
 }
 
-func printPrices(to io.Writer, rows []prices.Row) error {
+func printPrices(b *bytes.Buffer, rows []prices.Row) {
 	t := newTable("PROVIDER", "MODEL", ">INPUT", ">OUTPUT", ">CACHE READ", ">WRITE 5M", ">WRITE 1H", "DATE", "SOURCE")
 	for _, r := range rows {
 		t.add(r.Provider, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite5m, r.CacheWrite1h, r.Date, r.Source)
@@ -78,11 +78,11 @@ func printPrices(to io.Writer, rows []prices.Row) error {
 			t.add("", fmt.Sprintf("  above %d", above.Above), above.Input, above.Output, above.CacheRead, above.CacheWrite5m, above.CacheWrite1h, "", "")
 		}
 	}
-	return t.print(to)
+	t.print(b)
 }
 
 // printUnpriced reports which configured models have no price.
-func printUnpriced(to io.Writer, us []gateway.Unpriced) error {
+func printUnpriced(b *bytes.Buffer, us []gateway.Unpriced) {
 	for _, u := range us {
 		what := "counted, but not in the sums"
 		switch {
@@ -95,11 +95,8 @@ func printUnpriced(to io.Writer, us []gateway.Unpriced) error {
 		if len(u.Meant) > 0 {
 			meant = "; did you mean " + strings.Join(u.Meant, " or ") + "?"
 		}
-		if _, err := fmt.Fprintf(to, "no price: %s (%s), %s%s\n", u.Model, u.ConfigPath(), what, meant); err != nil {
-			return err //nolint:wrapcheck // the caller says what failed
-		}
+		fmt.Fprintf(b, "no price: %s (%s), %s%s\n", u.Model, u.ConfigPath(), what, meant)
 	}
-	return nil
 }
 
 func pricesCheckCommand(p program) *cobra.Command {
@@ -121,7 +118,7 @@ would be refused.`,
 				return err
 			}
 			us := gateway.UnpricedModels(cfg, t.View())
-			if err := printUnpriced(p.out, us); err != nil {
+			if err := p.print(func(b *bytes.Buffer) { printUnpriced(b, us) }); err != nil {
 				return writeError(err)
 			}
 			for _, u := range us {

@@ -12,7 +12,7 @@ import (
 )
 
 func reloadCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "reload",
 		Short: "Have the gateway that runs read its configuration again",
 		Long: `reload has the gateway that runs read its configuration again, with the files of
@@ -22,28 +22,21 @@ and what needs a restart, which stays as it was until then.
 
 With any mistake nothing changes: it prints all of them as check-config does, and
 ends with 78. With 69 it ends when no gateway runs there.`,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.Reloaded, error) {
 		r, err := ask.Reload(ctx)
 		if e, ok := errors.AsType[*admin.Error](err); ok && e.Kind == admin.BadConfig {
-			return &exitError{exitConfig, e}
+			err = &exitError{exitConfig, e}
 		}
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(r)
-		}
-		var b bytes.Buffer
+		return r, err
+	}, func(b *bytes.Buffer, r admin.Reloaded) {
 		if len(r.Changed)+len(r.NeedRestart) == 0 {
 			b.WriteString("reloaded: nothing has changed\n")
 		}
 		for _, path := range r.Changed {
-			_, _ = fmt.Fprintf(&b, "reloaded: %s\n", sanitize(path))
+			fmt.Fprintf(b, "reloaded: %s\n", sanitize(path))
 		}
 		for _, path := range r.NeedRestart {
-			_, _ = fmt.Fprintf(&b, "needs a restart: %s\n", sanitize(path))
+			fmt.Fprintf(b, "needs a restart: %s\n", sanitize(path))
 		}
-		_, err = o.out.Write(b.Bytes())
-		return err //nolint:wrapcheck // the caller says what failed
 	})
 }

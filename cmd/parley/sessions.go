@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,30 +22,24 @@ func sessionsCommand(p program) *cobra.Command {
 func listSessionsCommand(p program) *cobra.Command {
 	var q admin.SessionQuery
 	var from, sort string
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "ls",
 		Short: "List sessions, the latest or the dearest first",
 		Long: `ls lists the sessions that people talk to; what their sub-agents cost is in their
 cost. Of what anybody said only the titles are shown, where conversations have some.`,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		var err error
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (list admin.SessionList, err error) {
 		if q.Since, err = parseSince(time.Now(), from); err != nil {
-			return err
+			return list, err
 		}
 		if err := checkOneOf("--sort", sort, "recent", "cost"); err != nil {
-			return err
+			return list, err
 		}
 		if q.Limit < 1 || q.Limit > admin.MaxSessions {
-			return newUsageError("--limit %d is not 1 to %d", q.Limit, admin.MaxSessions)
+			return list, newUsageError("--limit %d is not 1 to %d", q.Limit, admin.MaxSessions)
 		}
 		q.ByCost = sort == "cost"
-		list, err := ask.Sessions(ctx, q)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(list)
-		}
+		return ask.Sessions(ctx, q)
+	}, func(b *bytes.Buffer, list admin.SessionList) {
 		columns := []string{"SESSION", "STATE", "LAST CHANGE", ">MESSAGES", ">COST", ">HELD", "KEY"}
 		titled := slices.ContainsFunc(list.Sessions, func(s admin.Session) bool { return s.Title != "" })
 		if titled {
@@ -62,7 +55,7 @@ cost. Of what anybody said only the titles are shown, where conversations have s
 			t.add(cells...)
 			unpriced += s.Unpriced
 		}
-		return printTable(o.out, t, unpriced)
+		printTable(b, t, unpriced)
 	})
 	f := c.Flags()
 	f.StringVar(&from, "since", "", "only those that changed since: 24h, 7d, or a day as 2026-01-01 (UTC)")
@@ -74,40 +67,30 @@ cost. Of what anybody said only the titles are shown, where conversations have s
 }
 
 // printTable prints rows, and says when calls are missing from their sums.
-func printTable[N int | int64](w io.Writer, t *table, unpriced N) error {
-	if err := t.print(w); err != nil {
-		return err
-	}
+func printTable[N int | int64](b *bytes.Buffer, t *table, unpriced N) {
+	t.print(b)
 	if unpriced == 0 {
-		return nil
+		return
 	}
 	have := "have"
 	if unpriced == 1 {
 		have = "has"
 	}
-	_, err := fmt.Fprintf(w, "%s %s no known price: what that cost is not in these sums.\n", plural(unpriced, "call"), have)
-	return err //nolint:wrapcheck // the caller says what failed
+	fmt.Fprintf(b, "%s %s no known price: what that cost is not in these sums.\n", plural(unpriced, "call"), have)
 }
 
 func showSessionCommand(p program) *cobra.Command {
 	var transcript bool
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a session: its tree of sub-agents with their costs, and its turns",
 		Long: `show takes the id of a session or of a sub-agent, or as much of its beginning as
 no other has. Of what was said only the title is shown without --transcript.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeSessions(p),
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		d, err := ask.Session(ctx, args[0], transcript)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(d)
-		}
-		return printSession(o.out, d)
-	})
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.SessionDetail, error) {
+		return ask.Session(ctx, args[0], transcript)
+	}, printSession)
 	c.Flags().BoolVar(&transcript, "transcript", false, "with what was said, and what sub-agents were given to do")
 	return c
 }
@@ -123,25 +106,24 @@ func completeSessions(p program) cobra.CompletionFunc {
 	})
 }
 
-func printSession(w io.Writer, d admin.SessionDetail) error {
-	var b bytes.Buffer
+func printSession(b *bytes.Buffer, d admin.SessionDetail) {
 	tree := newTable("SESSION", "ROLE", "AGENT", "STATE", ">MESSAGES", ">CALLS", ">OWN", ">SUBTREE", ">HELD")
 	unpriced := 0
 	shown := d.Costs()
 	for i, n := range d.Tree {
 		if n.ID == d.Asked {
-			_, _ = fmt.Fprintf(&b, "session %s\n", n.ID)
+			fmt.Fprintf(b, "session %s\n", n.ID)
 			if n.Title != "" && n.Parent == "" {
-				_, _ = fmt.Fprintf(&b, "title   %s\n", sanitize(n.Title))
+				fmt.Fprintf(b, "title   %s\n", sanitize(n.Title))
 			}
-			_, _ = fmt.Fprintf(&b, "key     %s\nsince   %s, last change %s\n", sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
+			fmt.Fprintf(b, "key     %s\nsince   %s, last change %s\n", sanitize(n.Key), formatTime(n.Created), formatTime(n.Updated))
 			if n.Deleted != nil {
-				_, _ = fmt.Fprintf(&b, "deleted %s\n", sanitize(n.Deleted.String()))
+				fmt.Fprintf(b, "deleted %s\n", sanitize(n.Deleted.String()))
 			}
 			if c := d.Context; c != nil && n.Deleted == nil {
-				_, _ = fmt.Fprintf(&b, "context about %d of %d tokens (%d %%)\n", c.Tokens, c.Window, c.Percent)
+				fmt.Fprintf(b, "context about %d of %d tokens (%d %%)\n", c.Tokens, c.Window, c.Percent)
 			}
-			_, _ = fmt.Fprintln(&b)
+			b.WriteByte('\n')
 		}
 		if i == 0 {
 			unpriced = n.Unpriced
@@ -153,25 +135,19 @@ func printSession(w io.Writer, d admin.SessionDetail) error {
 		tree.add(strings.Repeat("  ", n.Depth)+string(n.ID), sanitize(n.Role), sanitize(n.Agent), state, strconv.Itoa(n.Messages),
 			strconv.FormatInt(n.Usage.Calls, 10), shown.Own(i), shown.Subtree(i), n.Held.String())
 	}
-	if err := printTable(&b, tree, unpriced); err != nil {
-		return err
-	}
+	printTable(b, tree, unpriced)
 	for _, n := range d.Tree {
 		if n.Title != "" && n.Parent != "" {
-			_, _ = fmt.Fprintf(&b, "%s was given: %s\n", n.ID, sanitize(n.Title))
+			fmt.Fprintf(b, "%s was given: %s\n", n.ID, sanitize(n.Title))
 		}
 	}
 	if len(d.Turns) > 0 {
-		_, _ = fmt.Fprintln(&b)
-		if err := newTurnTable(d).print(&b); err != nil {
-			return err
-		}
+		b.WriteByte('\n')
+		newTurnTable(d).print(b)
 	}
 	for _, m := range d.Transcript {
-		printMessage(&b, m)
+		printMessage(b, m)
 	}
-	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func newTurnTable(d admin.SessionDetail) *table {
@@ -189,7 +165,7 @@ func newTurnTable(d admin.SessionDetail) *table {
 
 // printMessage shows what was said, each line behind who said it.
 func printMessage(b *bytes.Buffer, m admin.Message) {
-	_, _ = fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(formatTime(m.At)+"  "+m.Role+" "+sanitize(m.Model)))
+	fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(formatTime(m.At)+"  "+m.Role+" "+sanitize(m.Model)))
 	for _, p := range m.Parts {
 		head := ""
 		if p.Type != "text" {
@@ -199,11 +175,11 @@ func printMessage(b *bytes.Buffer, m admin.Message) {
 			head += "error: "
 		}
 		for line := range strings.Lines(p.Text) {
-			_, _ = fmt.Fprintln(b, "    "+head+sanitize(strings.TrimRight(line, "\n")))
+			fmt.Fprintln(b, "    "+head+sanitize(strings.TrimRight(line, "\n")))
 			head = ""
 		}
 		if head != "" {
-			_, _ = fmt.Fprintln(b, "    "+strings.TrimSpace(head))
+			fmt.Fprintln(b, "    "+strings.TrimSpace(head))
 		}
 	}
 }

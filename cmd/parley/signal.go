@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,26 +33,17 @@ func withChannelFlag(c *cobra.Command, channel *string) *cobra.Command {
 
 func signalGroupsCommand(p program) *cobra.Command {
 	var channel string
-	return withChannelFlag(adminCommand(p, &cobra.Command{
+	return withChannelFlag(answerCommand(p, &cobra.Command{
 		Use:   "groups",
 		Short: "List the groups that the account is in or invited to, with their ids for access.groups",
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		all, err := ask.Linked(networkSignal, channel).Groups(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			return o.printJSON(all)
-		}
-		if len(all.Groups) == 0 {
-			_, err := fmt.Fprintf(o.out, "%s is in no group. Add it to one in Signal, and look again.\n", sanitize(all.Channel))
-			return err //nolint:wrapcheck // the caller says what failed
-		}
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.Groups, error) {
+		return ask.Linked(networkSignal, channel).Groups(ctx)
+	}, func(b *bytes.Buffer, all admin.Groups) {
 		t := newTable("ID", "NAME", ">MEMBERS", "THE ACCOUNT", "ACCESS.GROUPS")
 		for _, g := range all.Groups {
 			t.add(sanitize(g.ID), sanitize(g.Name), fmt.Sprint(g.Members), membershipText(g), yesNo(g.Listed))
 		}
-		return t.print(o.out)
+		t.printOr(b, sanitize(all.Channel)+" is in no group. Add it to one in Signal, and look again.")
 	}), &channel)
 }
 
@@ -76,7 +69,7 @@ func yesNo(b bool) string {
 
 func trustSignalCommand(p program) *cobra.Command {
 	var channel string
-	return withChannelFlag(adminCommand(p, &cobra.Command{
+	return withChannelFlag(answerCommand(p, &cobra.Command{
 		Use:   "trust [PERSON SAFETY-NUMBER]",
 		Short: "List the keys of people, or trust the key that somebody has now",
 		Long: `trust lists whose keys the account has seen, with their safety numbers. With a
@@ -90,40 +83,25 @@ back of them comes then.`,
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
-		if len(args) > 0 {
-			return trustKey(ctx, o, ask, channel, args[0], args[1:])
+	}, func(ctx context.Context, ask *admin.Client, args []string) (any, error) {
+		account := ask.Linked(networkSignal, channel)
+		if len(args) == 0 {
+			return account.PeerKeys(ctx)
 		}
-		all, err := ask.Linked(networkSignal, channel).PeerKeys(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+		// The safety number is in as many words as Signal shows it in.
+		return account.Trust(ctx, args[0], strings.Join(args[1:], ""))
+	}, func(b *bytes.Buffer, answer any) {
+		switch a := answer.(type) {
+		case admin.PeerKeys:
+			t := newTable("PERSON", "NUMBER", "TRUST", "SAFETY NUMBER")
+			for _, k := range a.Keys {
+				t.add(sanitize(k.Person), sanitize(k.Number), sanitize(k.Trust), sanitize(k.SafetyNumber))
+			}
+			t.print(b)
+		case admin.TrustedKey:
+			fmt.Fprintf(b, "%s trusts the key that %s has now. What was kept back of them comes.\n", sanitize(a.Channel), sanitize(a.Person))
 		}
-		if o.json {
-			return o.printJSON(all)
-		}
-		t := newTable("PERSON", "NUMBER", "TRUST", "SAFETY NUMBER")
-		for _, k := range all.Keys {
-			t.add(sanitize(k.Person), sanitize(k.Number), sanitize(k.Trust), sanitize(k.SafetyNumber))
-		}
-		return t.print(o.out)
 	}), &channel)
-}
-
-// trustKey takes a safety number in as many words as Signal shows it in.
-func trustKey(ctx context.Context, o *operator, ask *admin.Client, channel, person string, number []string) error {
-	digits := ""
-	for _, word := range number {
-		digits += word
-	}
-	done, err := ask.Linked(networkSignal, channel).Trust(ctx, person, digits)
-	if err != nil {
-		return err //nolint:wrapcheck // it names what was asked
-	}
-	if o.json {
-		return o.printJSON(done)
-	}
-	_, err = fmt.Fprintf(o.out, "%s trusts the key that %s has now. What was kept back of them comes.\n", sanitize(done.Channel), sanitize(done.Person))
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func linkSignalCommand(p program) *cobra.Command {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -17,31 +16,23 @@ import (
 )
 
 func statusCommand(p program) *cobra.Command {
-	return adminCommand(p, &cobra.Command{
+	return answerCommand(p, &cobra.Command{
 		Use:   "status",
 		Short: "Say how the gateway that runs is",
 		Long: `status asks the gateway that runs on the configuration's state folder. It ends with
 0 when all is well, with 1 when something is wrong, which it says, and with 69
 when no gateway runs there.`,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
+	}, func(ctx context.Context, ask *admin.Client, _ []string) (admin.Status, error) {
 		st, err := ask.Status(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			err = o.printJSON(st)
-		} else {
-			err = printStatus(o.out, st)
-		}
 		if err == nil && !st.Fine {
-			err = errors.New("something is wrong: " + sanitize(strings.Join(st.Problems, "; ")))
+			err = verdict{errors.New("something is wrong: " + sanitize(strings.Join(st.Problems, "; ")))}
 		}
-		return err
-	})
+		return st, err
+	}, printStatus)
 }
 
-func printStatus(w io.Writer, st admin.Status) error {
-	var p statusPage
+func printStatus(b *bytes.Buffer, st admin.Status) {
+	p := statusPage{b}
 	p.addProcess(st)
 	for _, c := range st.Channels {
 		p.line("channel", "%s: %s", c.Name, channelState(st, c))
@@ -68,20 +59,18 @@ func printStatus(w io.Writer, st admin.Status) error {
 	p.line("dead letters", "%s", dead)
 	p.addSpend(st)
 	p.addRoom(st)
-	_, err := w.Write(p.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 // statusPage is what parley status prints: a name and a text in each line.
-type statusPage struct{ bytes.Buffer }
+type statusPage struct{ *bytes.Buffer }
 
-func (p *statusPage) line(name, format string, a ...any) {
-	_, _ = fmt.Fprintf(p, "%-14s "+format+"\n", append([]any{name}, a...)...)
+func (p statusPage) line(name, format string, a ...any) {
+	fmt.Fprintf(p.Buffer, "%-14s "+format+"\n", append([]any{name}, a...)...)
 }
 
 // addProcess adds what runs, and with which configuration and servers.
-func (p *statusPage) addProcess(st admin.Status) {
-	_, _ = fmt.Fprintf(p, "parley %s, process %d, on %s\n", sanitize(st.Version), st.PID, sanitize(st.StateDir))
+func (p statusPage) addProcess(st admin.Status) {
+	fmt.Fprintf(p.Buffer, "parley %s, process %d, on %s\n", sanitize(st.Version), st.PID, sanitize(st.StateDir))
 	p.line("running since", "%s (%s)", formatTime(st.Since), formatDuration(st.Now.Sub(st.Since)))
 	p.line("ready", "%s", readiness(st))
 	configuration := "as of " + formatTime(st.Reload.Since)
@@ -123,7 +112,7 @@ func channelState(st admin.Status, c admin.ChannelStatus) string {
 }
 
 // addSpend adds what is spent today, and of which budgets.
-func (p *statusPage) addSpend(st admin.Status) {
+func (p statusPage) addSpend(st admin.Status) {
 	if st.Uncounted {
 		return
 	}
@@ -138,7 +127,7 @@ func (p *statusPage) addSpend(st admin.Status) {
 }
 
 // addWork adds the turns, and what waits for a person or for its time.
-func (p *statusPage) addWork(st admin.Status) {
+func (p statusPage) addWork(st admin.Status) {
 	if st.Uncounted {
 		p.line("work", "not known, nor answers to send and what is spent: the store does not say it")
 	} else {
@@ -148,7 +137,7 @@ func (p *statusPage) addWork(st admin.Status) {
 }
 
 // addCounted adds the part of the work that the store knows.
-func (p *statusPage) addCounted(st admin.Status) {
+func (p statusPage) addCounted(st admin.Status) {
 	work := plural(st.Work.Running, "turn") + " running, " + plural(st.Work.Waiting, "conversation") + " waiting"
 	if st.Work.Waiting > 0 {
 		work += ", the first for " + formatDuration(st.Now.Sub(st.Work.WaitsSince))
@@ -176,7 +165,7 @@ func (p *statusPage) addCounted(st admin.Status) {
 }
 
 // addRoom adds how large what is stored is, how long it is kept, and how old the prices are.
-func (p *statusPage) addRoom(st admin.Status) {
+func (p statusPage) addRoom(st admin.Status) {
 	limit := ""
 	if st.Log.MaxBytes > 0 {
 		limit = " of " + formatSize(uint64(st.Log.MaxBytes))

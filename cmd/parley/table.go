@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -28,16 +27,25 @@ func newTable(head ...string) *table {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// print writes the table.
-func (t *table) print(w io.Writer) error {
+// printOr writes the table to b, or, if it has no rows, a sentence that says so.
+func (t *table) printOr(b *bytes.Buffer, none string) {
+	if len(t.rows) == 1 {
+		b.WriteString(none + "\n")
+		return
+	}
+	t.print(b)
+}
+
+// print writes the table to b.
+func (t *table) print(b *bytes.Buffer) {
 	width := map[int]int{}
 	for _, row := range t.rows {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	var b bytes.Buffer
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var aligned bytes.Buffer
+	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range t.rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
@@ -48,13 +56,8 @@ func (t *table) print(w io.Writer) error {
 		}
 		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	if err := tw.Flush(); err != nil {
-		return err //nolint:wrapcheck // a buffer takes everything
+	_ = tw.Flush() // a buffer takes everything
+	for line := range strings.Lines(aligned.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err //nolint:wrapcheck // the caller says what failed
-		}
-	}
-	return nil
 }

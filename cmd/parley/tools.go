@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -94,7 +95,10 @@ func printTools(w io.Writer, specs []commandline.Spec) error {
 		}
 		t.add(s.Name, string(s.Category), sanitize(program), sum, network, strings.Join(parameters, " "))
 	}
-	return t.print(w)
+	var b bytes.Buffer
+	t.print(&b)
+	_, err := w.Write(b.Bytes())
+	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func toolsCallCommand(p program) *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -66,7 +67,7 @@ of FOCUS 1.3, a row for each day, model, instance, agent and purpose.`,
 		}
 		u, err := ask.Usage(ctx, q)
 		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+			return err
 		}
 		switch format {
 		case "json":
@@ -76,7 +77,7 @@ of FOCUS 1.3, a row for each day, model, instance, agent and purpose.`,
 		case "focus":
 			return printFocus(o.out, u)
 		}
-		return printUsage(o.out, u)
+		return o.print(func(b *bytes.Buffer) { printUsage(b, u) })
 	})
 	f := c.Flags()
 	f.StringVar(&from, "since", "", "only calls since: 24h, 7d, or a day as 2026-01-01 (UTC); without, of all time")
@@ -98,7 +99,7 @@ func usageCells(u admin.Usage) []string {
 	return cells
 }
 
-func printUsage(w io.Writer, u admin.UsageReport) error {
+func printUsage(b *bytes.Buffer, u admin.UsageReport) {
 	columns := []string{strings.ToUpper(string(u.By))}
 	for _, also := range u.Also {
 		columns = append(columns, strings.ToUpper(string(also)))
@@ -130,7 +131,7 @@ func printUsage(w io.Writer, u admin.UsageReport) error {
 		row(g.Group, g)
 	}
 	row("total", u.Total)
-	return printTable(w, t, u.Total.Unpriced)
+	printTable(b, t, u.Total.Unpriced)
 }
 
 // printUsageCSV has no line for the total, so that a column may be summed up.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 
 func whyCommand(p program) *cobra.Command {
 	var q admin.WhyQuery
-	c := adminCommand(p, &cobra.Command{
+	c := answerCommand(p, &cobra.Command{
 		Use:   "why MESSAGE",
 		Short: "Say what became of a message: passed over and why, or its turn, its cost and its answers",
 		Long: `why takes the id of a message as its network and parley's log name it (message), the
@@ -26,40 +25,29 @@ queued, with what was reserved and spent for them and what was sent when. It quo
 nothing of them. It ends with 1 when it knows of no such message.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
+	}, func(ctx context.Context, ask *admin.Client, args []string) (admin.Fates, error) {
 		q.Message = args[0]
 		found, err := ask.Why(ctx, q)
-		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
-		}
-		if o.json {
-			err = o.printJSON(found)
-		} else {
-			err = printFates(o.out, found.Fates)
-		}
 		if err == nil && len(found.Fates) == 0 {
-			err = fmt.Errorf("nothing is known of the message %s: it is older than a week, never reached this gateway, or was one of too many", sanitize(args[0])) //nolint:err113 // for the operator
+			err = verdict{fmt.Errorf("nothing is known of the message %s: it is older than a week, never reached this gateway, or was one of too many", sanitize(args[0]))}
 		}
-		return err
-	})
+		return found, err
+	}, printFates)
 	c.Flags().StringVar(&q.Channel, "channel", "", "only of this channel")
 	c.Flags().StringVar(&q.Chat, "chat", "", "only in the chat of this id, as its network has it")
 	return c
 }
 
-func printFates(w io.Writer, all []admin.Fate) error {
-	var b bytes.Buffer
-	for i, f := range all {
+func printFates(b *bytes.Buffer, found admin.Fates) {
+	for i, f := range found.Fates {
 		if i > 0 {
-			_ = b.WriteByte('\n')
+			b.WriteByte('\n')
 		}
-		printFate(&b, f)
+		printFate(b, f)
 	}
-	if len(all) == fates.MostFates {
-		_, _ = fmt.Fprintf(&b, "\nThere may be more: --channel and --chat say which is meant.\n")
+	if len(found.Fates) == fates.MostFates {
+		b.WriteString("\nThere may be more: --channel and --chat say which is meant.\n")
 	}
-	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
 }
 
 func printFate(b *bytes.Buffer, f admin.Fate) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -189,24 +188,14 @@ func (s *Server) actions(r *http.Request) (any, error) {
 }
 
 // Actions lists what operators did in the last days, the latest first.
-func (c *Client) Actions(ctx context.Context) (p ActionPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/actions", nil, &p)
-	return p, err
+func (c *Client) Actions(ctx context.Context) (ActionPage, error) {
+	return askFor[ActionPage](ctx, c.connection, http.MethodGet, "/v1/actions", nil)
 }
 
 // Once returns a client whose next action has that id, 16 to 64 letters and digits: a second one of
 // the same id is not done, and is an [*Error] of kind [Again].
 func (c *Client) Once(id string) *Client {
 	return &Client{connection{socket: c.socket, http: c.http, once: id}}
-}
-
-// actionQuery returns q with the id of the client's action.
-func (c connection) actionQuery(q url.Values) url.Values {
-	if q == nil {
-		q = url.Values{}
-	}
-	setIfGiven(q, "once", c.once)
-	return q
 }
 
 // shorten returns at most n bytes of a text.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -273,30 +274,21 @@ func (desk approvalDesk) decisionMessage(r *http.Request, a approvals.Request, a
 }
 
 // Approvals returns the requests for permission of the last days, oldest first.
-func (c *Client) Approvals(ctx context.Context) (page ApprovalPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/approvals", nil, &page)
-	return page, err
+func (c *Client) Approvals(ctx context.Context) (ApprovalPage, error) {
+	return askFor[ApprovalPage](ctx, c.connection, http.MethodGet, "/v1/approvals", nil)
 }
 
 // Approval returns the request whose id begins with id, or whose code it is, with what would
 // run.
-func (c *Client) Approval(ctx context.Context, id string) (d ApprovalDetail, err error) {
-	if err := checkID(id); err != nil {
-		return d, err
-	}
-	err = c.request(ctx, http.MethodGet, "/v1/approvals/"+id, nil, &d)
-	return d, err
+func (c *Client) Approval(ctx context.Context, id string) (ApprovalDetail, error) {
+	return askFor[ApprovalDetail](ctx, c.connection, http.MethodGet, "/v1/approvals/"+id, nil, id)
 }
 
 // Decide permits the call of a request, named as for Approval, or refuses it.
-func (c *Client) Decide(ctx context.Context, id string, yes bool) (a Approval, err error) {
-	if err := checkID(id); err != nil {
-		return a, err
-	}
+func (c *Client) Decide(ctx context.Context, id string, yes bool) (Approval, error) {
 	what := "/deny"
 	if yes {
 		what = "/approve"
 	}
-	err = c.request(ctx, http.MethodPost, "/v1/approvals/"+id+what, c.actionQuery(nil), &a)
-	return a, err
+	return askFor[Approval](ctx, c.connection, http.MethodPost, "/v1/approvals/"+id+what, c.actionQuery(url.Values{}), id)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -60,40 +59,5 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 // wanted; see go doc parley/gateway/backup. After an error what was written is no backup. It
 // takes as long as ctx allows.
 func (c *Client) Backup(ctx context.Context, workspaces bool, to io.Writer) error {
-	u := url.URL{Scheme: "http", Host: "gateway", Path: backupPath}
-	if workspaces {
-		u.RawQuery = url.Values{"workspaces": {"1"}}.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return fmt.Errorf("ask the gateway: %w", err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.unreachableError(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return readError(resp)
-	}
-	kept := &errorKeeper{to: to}
-	if _, err := io.Copy(kept, resp.Body); err != nil {
-		if kept.failed != nil {
-			return fmt.Errorf("write the backup: %w", kept.failed)
-		}
-		return fmt.Errorf("%w: %w", errBackupCut, err)
-	}
-	return nil
-}
-
-// errorKeeper hands on what is written, and keeps the error of that: who copies to it then knows
-// that it was not reading that failed.
-type errorKeeper struct {
-	to     io.Writer
-	failed error
-}
-
-func (k *errorKeeper) Write(b []byte) (n int, err error) {
-	n, k.failed = k.to.Write(b)
-	return n, k.failed //nolint:wrapcheck // the caller says what failed
+	return c.copyAnswer(ctx, backupPath, flagQuery("workspaces", workspaces), to, "backup", errBackupCut)
 }

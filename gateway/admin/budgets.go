@@ -299,21 +299,18 @@ func (desk budgetDesk) budgetState(ctx context.Context, sp spender, now time.Tim
 }
 
 // Budgets returns all budgets, what is spent of them, and what they are raised by.
-func (c *Client) Budgets(ctx context.Context) (page BudgetPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/budgets", nil, &page)
-	return page, err
+func (c *Client) Budgets(ctx context.Context) (BudgetPage, error) {
+	return askFor[BudgetPage](ctx, c.connection, http.MethodGet, "/v1/budgets", nil)
 }
 
 // TotalBudgets returns the budgets of everybody and of the accounts alone, with what those are raised
 // by: however many conversations there are, the store is asked as much.
-func (c *Client) TotalBudgets(ctx context.Context) (page BudgetPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/budgets", url.Values{"each": {"0"}}, &page)
-	return page, err
+func (c *Client) TotalBudgets(ctx context.Context) (BudgetPage, error) {
+	return askFor[BudgetPage](ctx, c.connection, http.MethodGet, "/v1/budgets", url.Values{"each": {"0"}})
 }
 
 // SessionBudgets returns the budgets of the conversation of the session whose id begins with id: its
 // own, that of who wrote last, and that of the group; and what those are raised by.
-func (c *Client) SessionBudgets(ctx context.Context, id string) (page BudgetPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/budgets", url.Values{"session": {id}}, &page)
-	return page, err
+func (c *Client) SessionBudgets(ctx context.Context, id string) (BudgetPage, error) {
+	return askFor[BudgetPage](ctx, c.connection, http.MethodGet, "/v1/budgets", url.Values{"session": {id}})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -81,23 +82,19 @@ func NewClient(path string) *Client {
 }
 
 // Status asks how the gateway is.
-func (c *Client) Status(ctx context.Context) (st Status, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/status", nil, &st)
-	return st, err
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return askFor[Status](ctx, c.connection, http.MethodGet, "/v1/status", nil)
 }
 
 // Reload has the gateway read its configuration again. An [*Error] of kind BadConfig says
 // every mistake in it.
-func (c *Client) Reload(ctx context.Context) (r Reloaded, err error) {
-	err = c.request(ctx, http.MethodPost, reloadPath, nil, &r)
-	return r, err
+func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
+	return askFor[Reloaded](ctx, c.connection, http.MethodPost, reloadPath, nil)
 }
 
 // Sessions lists root sessions.
-func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, err error) {
-	ask := url.Values{}
-	setIfGiven(ask, "since", formatTime(q.Since))
-	setIfGiven(ask, "channel", q.Channel)
+func (c *Client) Sessions(ctx context.Context, q SessionQuery) (SessionList, error) {
+	ask := dropEmpty(url.Values{"since": {formatTime(q.Since)}, "channel": {q.Channel}})
 	if q.ByCost {
 		ask.Set("sort", "cost")
 	}
@@ -107,45 +104,29 @@ func (c *Client) Sessions(ctx context.Context, q SessionQuery) (l SessionList, e
 	if q.Skip != 0 {
 		ask.Set("skip", strconv.Itoa(q.Skip))
 	}
-	err = c.request(ctx, http.MethodGet, "/v1/sessions", ask, &l)
-	return l, err
+	return askFor[SessionList](ctx, c.connection, http.MethodGet, "/v1/sessions", ask)
 }
 
 // Session returns one session in its tree, whose id begins with id; with what was
 // said in it when transcript is true.
-func (c *Client) Session(ctx context.Context, id string, transcript bool) (d SessionDetail, err error) {
-	if err := checkID(id); err != nil {
-		return d, err
-	}
-	ask := url.Values{}
-	if transcript {
-		ask.Set("transcript", "1")
-	}
-	err = c.request(ctx, http.MethodGet, "/v1/sessions/"+id, ask, &d)
-	return d, err
+func (c *Client) Session(ctx context.Context, id string, transcript bool) (SessionDetail, error) {
+	return askFor[SessionDetail](ctx, c.connection, http.MethodGet, "/v1/sessions/"+id, flagQuery("transcript", transcript), id)
 }
 
 // Overview is Session without what was said, whose states are looked up for the first so many nodes
 // of the tree alone: it asks the store a bounded number of questions.
-func (c *Client) Overview(ctx context.Context, id string, states int) (d SessionDetail, err error) {
-	if err := checkID(id); err != nil {
-		return d, err
-	}
-	err = c.request(ctx, http.MethodGet, "/v1/sessions/"+id, url.Values{"states": {strconv.Itoa(states)}}, &d)
-	return d, err
+func (c *Client) Overview(ctx context.Context, id string, states int) (SessionDetail, error) {
+	return askFor[SessionDetail](ctx, c.connection, http.MethodGet, "/v1/sessions/"+id, url.Values{"states": {strconv.Itoa(states)}}, id)
 }
 
 // Usage sums the ledger up.
-func (c *Client) Usage(ctx context.Context, q UsageQuery) (u UsageReport, err error) {
+func (c *Client) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
 	by := string(q.By)
 	for _, also := range q.Also {
 		by += "," + string(also)
 	}
-	ask := url.Values{"by": {by}}
-	setIfGiven(ask, "since", formatTime(q.Since))
-	setIfGiven(ask, "until", formatTime(q.Until))
-	err = c.request(ctx, http.MethodGet, "/v1/usage", ask, &u)
-	return u, err
+	return askFor[UsageReport](ctx, c.connection, http.MethodGet, "/v1/usage",
+		dropEmpty(url.Values{"by": {by}, "since": {formatTime(q.Since)}, "until": {formatTime(q.Until)}}))
 }
 
 // List calls yield for each dead letter, oldest first, until it returns
@@ -153,8 +134,8 @@ func (c *Client) Usage(ctx context.Context, q UsageQuery) (u UsageReport, err er
 func (c LetterClient) List(ctx context.Context, yield func(DeadLetter) bool) error {
 	ask := url.Values{}
 	for {
-		var page DeadLetterPage
-		if err := c.request(ctx, http.MethodGet, "/v1/dead-letters", ask, &page); err != nil {
+		page, err := askFor[DeadLetterPage](ctx, c.connection, http.MethodGet, "/v1/dead-letters", ask)
+		if err != nil {
 			return err
 		}
 		for _, l := range page.Letters {
@@ -171,16 +152,8 @@ func (c LetterClient) List(ctx context.Context, yield func(DeadLetter) bool) err
 
 // Show returns the one whose id begins with id; with what is kept of it when
 // body is true.
-func (c LetterClient) Show(ctx context.Context, id string, body bool) (d DeadLetterDetail, err error) {
-	if err := checkID(id); err != nil {
-		return d, err
-	}
-	ask := url.Values{}
-	if body {
-		ask.Set("body", "1")
-	}
-	err = c.request(ctx, http.MethodGet, "/v1/dead-letters/"+id, ask, &d)
-	return d, err
+func (c LetterClient) Show(ctx context.Context, id string, body bool) (DeadLetterDetail, error) {
+	return askFor[DeadLetterDetail](ctx, c.connection, http.MethodGet, "/v1/dead-letters/"+id, flagQuery("body", body), id)
 }
 
 // Redeliver gives a dead letter to the bot again: its message is queued as if
@@ -197,22 +170,32 @@ func (c LetterClient) Drop(ctx context.Context, id string, place uint64) (DeadLe
 	return c.change(ctx, http.MethodDelete, id, "", place)
 }
 
-func (c LetterClient) change(ctx context.Context, method, id, what string, place uint64) (l DeadLetter, err error) {
-	if err := checkID(id); err != nil {
-		return l, err
-	}
-	ask := c.actionQuery(nil)
+func (c LetterClient) change(ctx context.Context, method, id, what string, place uint64) (DeadLetter, error) {
+	ask := c.actionQuery(url.Values{})
 	if place > 0 {
 		ask.Set("place", strconv.FormatUint(place, 10))
 	}
-	err = c.request(ctx, method, "/v1/dead-letters/"+id+what, ask, &l)
-	return l, err
+	return askFor[DeadLetter](ctx, c.connection, method, "/v1/dead-letters/"+id+what, ask, id)
 }
 
-func setIfGiven(q url.Values, name, value string) {
-	if value != "" {
-		q.Set(name, value)
+// actionQuery returns q with the id of the client's action.
+func (c connection) actionQuery(q url.Values) url.Values {
+	q.Set("once", c.once)
+	return dropEmpty(q)
+}
+
+// dropEmpty returns q without the parameters that are empty.
+func dropEmpty(q url.Values) url.Values {
+	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
+	return q
+}
+
+// flagQuery returns the parameters of a question of which one is a flag.
+func flagQuery(name string, set bool) url.Values {
+	if set {
+		return url.Values{name: {"1"}}
 	}
+	return url.Values{}
 }
 
 func formatTime(t time.Time) string {
@@ -225,44 +208,105 @@ func formatTime(t time.Time) string {
 // maxAnswer bounds what is read: more than any answer has.
 const maxAnswer = 256 << 20
 
-// request sends one question. Its error is an *[Error] when the gateway answered
-// one, and ErrNoGateway or ErrNotYours when none can be asked.
+// askFor sends one question, and returns its answer. ids are those that the question names: it is
+// not sent when one of them can be none.
+func askFor[T any](ctx context.Context, c connection, method, path string, query url.Values, ids ...string) (answer T, err error) {
+	for _, id := range ids {
+		if err := checkID(id); err != nil {
+			return answer, err
+		}
+	}
+	err = c.request(ctx, method, path, query, &answer)
+	return answer, err
+}
+
+// request sends one question. Its error is that of open, or says that the answer cannot be read.
 func (c connection) request(ctx context.Context, method, path string, query url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin+20*time.Second)
 	defer cancel()
-	u := url.URL{Scheme: "http", Host: "gateway", Path: path, RawQuery: query.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	return c.send(ctx, method, path, query, nil, answer)
+}
+
+// send is request with a body, for as long as ctx allows.
+func (c connection) send(ctx context.Context, method, path string, query url.Values, body io.Reader, answer any) error {
+	resp, err := c.open(ctx, method, path, query, body)
 	if err != nil {
-		return fmt.Errorf("ask the gateway: %w", err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.unreachableError(err)
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err == nil && len(body) > maxAnswer {
-		err = fmt.Errorf("answer larger than %d bytes", maxAnswer)
-	}
+	text, err := readAnswer(resp)
 	if err != nil {
-		return fmt.Errorf("read the gateway's answer: %w", err)
+		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return decodeError(resp, body)
-	}
-	if err := json.Unmarshal(body, answer); err != nil {
+	if err := json.Unmarshal(text, answer); err != nil {
 		return fmt.Errorf("read the gateway's answer: %w", err)
 	}
 	return nil
 }
 
-// readError is the error that the gateway answered with.
-func readError(resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+// open sends a question, and returns its answer, which the caller reads and closes. Its error is an
+// *[Error] when the gateway answered one, and ErrNoGateway or ErrNotYours when none can be asked.
+func (c connection) open(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "gateway", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return fmt.Errorf("read the gateway's answer: %w", err)
+		return nil, fmt.Errorf("ask the gateway: %w", err)
 	}
-	return decodeError(resp, body)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachableError(err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := readAnswer(resp)
+	if err != nil {
+		return nil, err
+	}
+	return nil, decodeError(resp, text)
+}
+
+// copyAnswer writes an answer as it comes. what names it, and cut is the error when the gateway ends
+// before it does.
+func (c connection) copyAnswer(ctx context.Context, path string, query url.Values, to io.Writer, what string, cut error) error {
+	resp, err := c.open(ctx, http.MethodGet, path, query, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	kept := &errorKeeper{to: to}
+	if _, err := io.Copy(kept, resp.Body); err != nil {
+		if kept.failed != nil {
+			return fmt.Errorf("write the %s: %w", what, kept.failed)
+		}
+		return fmt.Errorf("%w: %w", cut, err)
+	}
+	return nil
+}
+
+// errorKeeper hands on what is written, and keeps the error of that: who copies to it then knows
+// that it was not reading that failed.
+type errorKeeper struct {
+	to     io.Writer
+	failed error
+}
+
+func (k *errorKeeper) Write(b []byte) (n int, err error) {
+	n, k.failed = k.to.Write(b)
+	return n, k.failed //nolint:wrapcheck // the caller says what failed
+}
+
+// readAnswer reads the whole of an answer.
+func readAnswer(resp *http.Response) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(text) > maxAnswer {
+		err = fmt.Errorf("answer larger than %d bytes", maxAnswer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the gateway's answer: %w", err)
+	}
+	return text, nil
 }
 
 func decodeError(resp *http.Response, body []byte) error {

@@ -166,16 +166,14 @@ func (desk jobDesk) runJob(r *http.Request) (any, error) {
 }
 
 // Jobs returns the jobs of the configuration and of people.
-func (c *Client) Jobs(ctx context.Context) (page JobPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/cron", nil, &page)
-	return page, err
+func (c *Client) Jobs(ctx context.Context) (JobPage, error) {
+	return askFor[JobPage](ctx, c.connection, http.MethodGet, "/v1/cron", nil)
 }
 
 // RunJob has the job of a name run now, once, also if it is off. It returns the job as it was.
-func (c *Client) RunJob(ctx context.Context, name string) (j Job, err error) {
+func (c *Client) RunJob(ctx context.Context, name string) (Job, error) {
 	if name == "" {
-		return j, newError(Invalid, "a job has a name")
+		return Job{}, newError(Invalid, "a job has a name")
 	}
-	err = c.request(ctx, http.MethodPost, "/v1/cron/"+url.PathEscape(name)+"/run", nil, &j)
-	return j, err
+	return askFor[Job](ctx, c.connection, http.MethodPost, "/v1/cron/"+url.PathEscape(name)+"/run", nil)
 }

@@ -181,12 +181,8 @@ func (desk treeDesk) personOf(ctx context.Context, t sessions.Turn) (string, err
 
 // DeleteSession deletes the content of the session whose id begins with id, and of its sub-agents.
 // What it has cost stays.
-func (c *Client) DeleteSession(ctx context.Context, id string) (d erasure.Deleted, err error) {
-	if err := checkID(id); err != nil {
-		return d, err
-	}
-	err = c.request(ctx, http.MethodDelete, "/v1/sessions/"+id, c.actionQuery(nil), &d)
-	return d, err
+func (c *Client) DeleteSession(ctx context.Context, id string) (erasure.Deleted, error) {
+	return askFor[erasure.Deleted](ctx, c.connection, http.MethodDelete, "/v1/sessions/"+id, c.actionQuery(url.Values{}), id)
 }
 
 // forgetPath is where a person is forgotten, and asked what is kept of them.
@@ -194,19 +190,14 @@ const forgetPath = "/v1/forget"
 
 // Traces returns what is kept of a person that can be deleted; without a channel on the account that
 // knows them.
-func (c *Client) Traces(ctx context.Context, channel, person string) (t erasure.Traces, err error) {
-	ask := url.Values{"person": {person}}
-	setIfGiven(ask, "channel", channel)
-	err = c.request(ctx, http.MethodGet, forgetPath, ask, &t)
-	return t, err
+func (c *Client) Traces(ctx context.Context, channel, person string) (erasure.Traces, error) {
+	return askFor[erasure.Traces](ctx, c.connection, http.MethodGet, forgetPath, dropEmpty(url.Values{"channel": {channel}, "person": {person}}))
 }
 
 // Forget deletes what is kept of a person on an account; the sessions of groups only with groups.
-func (c *Client) Forget(ctx context.Context, channel, person string, groups bool) (f erasure.Forgotten, err error) {
-	ask := url.Values{"channel": {channel}, "person": {person}}
-	if groups {
-		ask.Set("groups", "1")
-	}
-	err = c.request(ctx, http.MethodPost, forgetPath, c.actionQuery(ask), &f)
-	return f, err
+func (c *Client) Forget(ctx context.Context, channel, person string, groups bool) (erasure.Forgotten, error) {
+	ask := flagQuery("groups", groups)
+	ask.Set("channel", channel)
+	ask.Set("person", person)
+	return askFor[erasure.Forgotten](ctx, c.connection, http.MethodPost, forgetPath, c.actionQuery(ask))
 }

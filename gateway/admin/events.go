@@ -106,28 +106,19 @@ func (f *eventFilter) fits(e activity.Event) bool {
 // returns nil then; with session only for those of the session whose id begins so, and of
 // its sub-agents. begun, if set, is called when everything that follows is heard.
 func (c *Client) Events(ctx context.Context, session string, begun func(), each func(e activity.Event, line []byte) error) error {
-	u := url.URL{Scheme: "http", Host: "gateway", Path: "/v1/events"}
 	if session != "" {
 		if err := checkID(session); err != nil {
 			return err
 		}
-		u.RawQuery = url.Values{"session": {session}}.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return fmt.Errorf("ask the gateway: %w", err)
-	}
-	resp, err := c.http.Do(req)
+	resp, err := c.open(ctx, http.MethodGet, "/v1/events", dropEmpty(url.Values{"session": {session}}), nil)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return c.unreachableError(err)
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return readError(resp)
-	}
 	if begun != nil {
 		begun()
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"parley/sessionkeys"
@@ -102,25 +101,9 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	u := url.URL{Scheme: "http", Host: "gateway", Path: "/v1/sessions/" + id + "/export"}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return fmt.Errorf("ask the gateway: %w", err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.unreachableError(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return readError(resp)
-	}
 	last := &lastLineWriter{to: to}
-	if _, err := io.Copy(last, resp.Body); err != nil {
-		if last.failed != nil {
-			return fmt.Errorf("write the export: %w", last.failed)
-		}
-		return fmt.Errorf("%w: %w", errExportCut, err)
+	if err := c.copyAnswer(ctx, "/v1/sessions/"+id+"/export", nil, last, "export", errExportCut); err != nil {
+		return err
 	}
 	if !bytes.HasPrefix(last.line, []byte(`{"type":"end"`)) {
 		return errExportCut
@@ -130,16 +113,14 @@ func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
 
 // lastLineWriter hands on what is written and remembers how the last line begins.
 type lastLineWriter struct {
-	to     io.Writer
-	failed error
-	line   []byte
-	over   bool // the line has ended
+	to   io.Writer
+	line []byte
+	over bool // the line has ended
 }
 
 func (l *lastLineWriter) Write(b []byte) (int, error) {
 	n, err := l.to.Write(b)
 	if err != nil {
-		l.failed = err
 		return n, err //nolint:wrapcheck // the caller says what failed
 	}
 	for part := range bytes.Lines(b) {

@@ -135,21 +135,18 @@ func inquiryError(err error) error {
 }
 
 // People says whom programs may ask.
-func (c *Client) People(ctx context.Context) (p AskablePage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/inquiries/people", nil, &p)
-	return p, err
+func (c *Client) People(ctx context.Context) (AskablePage, error) {
+	return askFor[AskablePage](ctx, c.connection, http.MethodGet, "/v1/inquiries/people", nil)
 }
 
 // Ask has a person asked, unless that was done already, and waits at most so long for the answer. After any error that is
 // no *Error it may have been asked; with the same key it may be asked again.
-func (c *Client) Ask(ctx context.Context, q Question, wait time.Duration) (i Inquiry, err error) {
-	ask := url.Values{"key": {q.Key}, "person": {q.Person}, "text": {q.Text}, "choice": q.Choices, "wait": {wait.String()}}
-	err = c.request(ctx, http.MethodPost, "/v1/inquiries", ask, &i)
-	return i, err
+func (c *Client) Ask(ctx context.Context, q Question, wait time.Duration) (Inquiry, error) {
+	return askFor[Inquiry](ctx, c.connection, http.MethodPost, "/v1/inquiries",
+		url.Values{"key": {q.Key}, "person": {q.Person}, "text": {q.Text}, "choice": q.Choices, "wait": {wait.String()}})
 }
 
 // Inquiry returns how the inquiry of a key stands, when it is answered or at the end of wait.
-func (c *Client) Inquiry(ctx context.Context, key string, wait time.Duration) (i Inquiry, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/inquiries", url.Values{"key": {key}, "wait": {wait.String()}}, &i)
-	return i, err
+func (c *Client) Inquiry(ctx context.Context, key string, wait time.Duration) (Inquiry, error) {
+	return askFor[Inquiry](ctx, c.connection, http.MethodGet, "/v1/inquiries", url.Values{"key": {key}, "wait": {wait.String()}})
 }

@@ -166,35 +166,28 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 }
 
 // Groups lists the groups that the account is in or invited to.
-func (c LinkedClient) Groups(ctx context.Context) (g Groups, err error) {
-	err = c.request(ctx, http.MethodGet, linkedPath(c.network, "groups"), c.query(), &g)
-	return g, err
+func (c LinkedClient) Groups(ctx context.Context) (Groups, error) {
+	return askFor[Groups](ctx, c.connection, http.MethodGet, linkedPath(c.network, "groups"), c.query())
 }
 
 // PeerKeys lists the keys that the account has seen.
-func (c LinkedClient) PeerKeys(ctx context.Context) (k PeerKeys, err error) {
-	err = c.request(ctx, http.MethodGet, linkedPath(c.network, "keys"), c.query(), &k)
-	return k, err
+func (c LinkedClient) PeerKeys(ctx context.Context) (PeerKeys, error) {
+	return askFor[PeerKeys](ctx, c.connection, http.MethodGet, linkedPath(c.network, "keys"), c.query())
 }
 
 // Trust trusts the key that a person has now, by the safety number that was compared
 // with them.
-func (c LinkedClient) Trust(ctx context.Context, person, safetyNumber string) (t TrustedKey, err error) {
+func (c LinkedClient) Trust(ctx context.Context, person, safetyNumber string) (TrustedKey, error) {
 	ask := c.query()
 	ask.Set("person", person)
 	ask.Set("safety_number", safetyNumber)
-	err = c.request(ctx, http.MethodPost, linkedPath(c.network, "trust"), ask, &t)
-	return t, err
+	return askFor[TrustedKey](ctx, c.connection, http.MethodPost, linkedPath(c.network, "trust"), ask)
 }
 
 // linkedPath returns where something is asked of the linked accounts on a network.
 func linkedPath(network, what string) string { return "/v1/networks/" + network + "/" + what }
 
-func (c LinkedClient) query() url.Values {
-	ask := url.Values{}
-	setIfGiven(ask, "channel", c.channel)
-	return ask
-}
+func (c LinkedClient) query() url.Values { return dropEmpty(url.Values{"channel": {c.channel}}) }
 
 var errNoLinkAnswer = errors.New("the gateway ended before the account was linked")
 
@@ -203,19 +196,11 @@ var errNoLinkAnswer = errors.New("the gateway ended before the account was linke
 func (c LinkedClient) Link(ctx context.Context, device string, show func(LinkStep) error) (LinkStep, error) {
 	ask := c.query()
 	ask.Set("device", device)
-	u := url.URL{Scheme: "http", Host: "gateway", Path: linkedPath(c.network, "link"), RawQuery: ask.Encode()}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
+	resp, err := c.open(ctx, http.MethodPost, linkedPath(c.network, "link"), ask, nil)
 	if err != nil {
-		return LinkStep{}, fmt.Errorf("ask the gateway: %w", err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return LinkStep{}, c.unreachableError(err)
+		return LinkStep{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return LinkStep{}, readError(resp)
-	}
 	for in := bufio.NewReader(io.LimitReader(resp.Body, maxBody)); ; {
 		line, err := in.ReadBytes('\n')
 		if err != nil {

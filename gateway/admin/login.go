@@ -22,7 +22,6 @@ func (s *Server) pageCode(r *http.Request) (any, error) {
 
 // PageCode returns where the operator page is, and a code with which its reader logs in there within
 // the next minutes.
-func (c *Client) PageCode(ctx context.Context) (p PageCode, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/page/code", nil, &p)
-	return p, err
+func (c *Client) PageCode(ctx context.Context) (PageCode, error) {
+	return askFor[PageCode](ctx, c.connection, http.MethodPost, "/v1/page/code", nil)
 }

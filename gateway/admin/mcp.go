@@ -131,38 +131,32 @@ func (desk serverDesk) logout(r *http.Request) (any, error) {
 
 // BeginLogin begins a login at an MCP server. The browser comes back to redirect, unless the
 // configuration says where.
-func (c MCPClient) BeginLogin(ctx context.Context, server, redirect string, scopes []string) (l oauth.Started, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/mcp/login", url.Values{"server": {server}, "redirect": {redirect}, "scope": scopes}, &l)
-	return l, err
+func (c MCPClient) BeginLogin(ctx context.Context, server, redirect string, scopes []string) (oauth.Started, error) {
+	return askFor[oauth.Started](ctx, c.connection, http.MethodPost, "/v1/mcp/login", url.Values{"server": {server}, "redirect": {redirect}, "scope": scopes})
 }
 
 // FinishLogin ends a login with the address to which the browser was led.
-func (c MCPClient) FinishLogin(ctx context.Context, server, address string) (s mcp.Status, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/mcp/login/finish", url.Values{"server": {server}, "address": {address}}, &s)
-	return s, err
+func (c MCPClient) FinishLogin(ctx context.Context, server, address string) (mcp.Status, error) {
+	return askFor[mcp.Status](ctx, c.connection, http.MethodPost, "/v1/mcp/login/finish", url.Values{"server": {server}, "address": {address}})
 }
 
 // Logout forgets the login at an MCP server.
-func (c MCPClient) Logout(ctx context.Context, server string) (l LoggedOut, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/mcp/logout", url.Values{"server": {server}}, &l)
-	return l, err
+func (c MCPClient) Logout(ctx context.Context, server string) (LoggedOut, error) {
+	return askFor[LoggedOut](ctx, c.connection, http.MethodPost, "/v1/mcp/logout", url.Values{"server": {server}})
 }
 
 // Servers lists the MCP servers of the process.
-func (c MCPClient) Servers(ctx context.Context) (p ServerPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/mcp", nil, &p)
-	return p, err
+func (c MCPClient) Servers(ctx context.Context) (ServerPage, error) {
+	return askFor[ServerPage](ctx, c.connection, http.MethodGet, "/v1/mcp", nil)
 }
 
 // AllowTool has a tool of an MCP server offered from the next turn on, if its description still
 // has that digest.
-func (c MCPClient) AllowTool(ctx context.Context, server, tool, digest string) (t mcp.ToolStatus, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/mcp/allow", url.Values{"server": {server}, "tool": {tool}, "digest": {digest}}, &t)
-	return t, err
+func (c MCPClient) AllowTool(ctx context.Context, server, tool, digest string) (mcp.ToolStatus, error) {
+	return askFor[mcp.ToolStatus](ctx, c.connection, http.MethodPost, "/v1/mcp/allow", url.Values{"server": {server}, "tool": {tool}, "digest": {digest}})
 }
 
 // RevokeTool has a tool of an MCP server not offered any more, from the next turn on.
-func (c MCPClient) RevokeTool(ctx context.Context, server, tool string) (t mcp.ToolStatus, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/mcp/revoke", url.Values{"server": {server}, "tool": {tool}}, &t)
-	return t, err
+func (c MCPClient) RevokeTool(ctx context.Context, server, tool string) (mcp.ToolStatus, error) {
+	return askFor[mcp.ToolStatus](ctx, c.connection, http.MethodPost, "/v1/mcp/revoke", url.Values{"server": {server}, "tool": {tool}})
 }

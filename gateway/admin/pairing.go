@@ -108,24 +108,19 @@ func (desk peopleDesk) revokePairing(r *http.Request) (any, error) {
 }
 
 // Pairing returns the codes that wait, oldest first.
-func (c AccessClient) Pairing(ctx context.Context) (page PairingPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/pairing", nil, &page)
-	return page, err
+func (c AccessClient) Pairing(ctx context.Context) (PairingPage, error) {
+	return askFor[PairingPage](ctx, c.connection, http.MethodGet, "/v1/pairing", nil)
 }
 
 // ApprovePairing lets in who was given that code.
-func (c AccessClient) ApprovePairing(ctx context.Context, code string) (e AccessEntry, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/pairing/approve", url.Values{"code": {code}}, &e)
-	return e, err
+func (c AccessClient) ApprovePairing(ctx context.Context, code string) (AccessEntry, error) {
+	return askFor[AccessEntry](ctx, c.connection, http.MethodPost, "/v1/pairing/approve", url.Values{"code": {code}})
 }
 
 // RevokePairing takes back the code of somebody, named by it or by their id, and that they were let
 // in; channel is needed where the id is somebody's on several.
-func (c AccessClient) RevokePairing(ctx context.Context, id, channel string) (done RevokedPairing, err error) {
-	ask := url.Values{"id": {id}}
-	setIfGiven(ask, "channel", channel)
-	err = c.request(ctx, http.MethodPost, "/v1/pairing/revoke", ask, &done)
-	return done, err
+func (c AccessClient) RevokePairing(ctx context.Context, id, channel string) (RevokedPairing, error) {
+	return askFor[RevokedPairing](ctx, c.connection, http.MethodPost, "/v1/pairing/revoke", dropEmpty(url.Values{"id": {id}, "channel": {channel}}))
 }
 
 // String describes what was taken back.

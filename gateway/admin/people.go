@@ -193,24 +193,17 @@ func describeDecisionError(err error) error {
 
 // List returns who may talk to the bot and who may not, as the configuration says and as was
 // decided since.
-func (c AccessClient) List(ctx context.Context) (page AccessPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/access", nil, &page)
-	return page, err
+func (c AccessClient) List(ctx context.Context) (AccessPage, error) {
+	return askFor[AccessPage](ctx, c.connection, http.MethodGet, "/v1/access", nil)
 }
 
 // Allow lets somebody in on a channel, in direct messages, with a role; without one as the
 // configuration says, or as a user. It holds from their next message on.
-func (c AccessClient) Allow(ctx context.Context, channel, person string, role roles.Role) (e AccessEntry, err error) {
-	about := url.Values{"channel": {channel}, "person": {person}}
-	if role != roles.None {
-		about.Set("role", string(role))
-	}
-	err = c.request(ctx, http.MethodPost, "/v1/access/allow", about, &e)
-	return e, err
+func (c AccessClient) Allow(ctx context.Context, channel, person string, role roles.Role) (AccessEntry, error) {
+	return askFor[AccessEntry](ctx, c.connection, http.MethodPost, "/v1/access/allow", dropEmpty(url.Values{"channel": {channel}, "person": {person}, "role": {string(role)}}))
 }
 
 // Deny shuts somebody out on a channel, from their next message on.
-func (c AccessClient) Deny(ctx context.Context, channel, person string) (e AccessEntry, err error) {
-	err = c.request(ctx, http.MethodPost, "/v1/access/deny", url.Values{"channel": {channel}, "person": {person}}, &e)
-	return e, err
+func (c AccessClient) Deny(ctx context.Context, channel, person string) (AccessEntry, error) {
+	return askFor[AccessEntry](ctx, c.connection, http.MethodPost, "/v1/access/deny", url.Values{"channel": {channel}, "person": {person}})
 }

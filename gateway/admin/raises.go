@@ -287,21 +287,14 @@ func (desk budgetDesk) revokeRaise(r *http.Request) (any, error) {
 }
 
 // Raise raises a budget from the next model call on. The configuration stays as it is.
-func (c *Client) Raise(ctx context.Context, q RaiseQuery) (r RaisedBudget, err error) {
-	ask := c.actionQuery(url.Values{"budget": {q.Budget}, "amount": {q.Amount.Exact()}, "for": {q.For.String()}})
-	setIfGiven(ask, "channel", q.Channel)
-	setIfGiven(ask, "person", q.Person)
-	setIfGiven(ask, "group", q.Group)
-	setIfGiven(ask, "session", q.Session)
-	err = c.request(ctx, http.MethodPost, "/v1/budgets/raise", ask, &r)
-	return r, err
+func (c *Client) Raise(ctx context.Context, q RaiseQuery) (RaisedBudget, error) {
+	return askFor[RaisedBudget](ctx, c.connection, http.MethodPost, "/v1/budgets/raise", c.actionQuery(url.Values{
+		"budget": {q.Budget}, "amount": {q.Amount.Exact()}, "for": {q.For.String()},
+		"channel": {q.Channel}, "person": {q.Person}, "group": {q.Group}, "session": {q.Session},
+	}))
 }
 
 // Revoke takes a raise back, by its id or as much of its beginning as no other has.
-func (c *Client) Revoke(ctx context.Context, id string) (r RaisedBudget, err error) {
-	if err := checkID(id); err != nil {
-		return r, err
-	}
-	err = c.request(ctx, http.MethodPost, "/v1/budgets/revoke", c.actionQuery(url.Values{"id": {id}}), &r)
-	return r, err
+func (c *Client) Revoke(ctx context.Context, id string) (RaisedBudget, error) {
+	return askFor[RaisedBudget](ctx, c.connection, http.MethodPost, "/v1/budgets/revoke", c.actionQuery(url.Values{"id": {id}}), id)
 }

@@ -51,7 +51,6 @@ func describeRefusal(p fates.Passed) Refusal {
 }
 
 // Refusals lists the messages of the last days that were refused, the latest first.
-func (c *Client) Refusals(ctx context.Context) (p RefusalPage, err error) {
-	err = c.request(ctx, http.MethodGet, "/v1/refusals", nil, &p)
-	return p, err
+func (c *Client) Refusals(ctx context.Context) (RefusalPage, error) {
+	return askFor[RefusalPage](ctx, c.connection, http.MethodGet, "/v1/refusals", nil)
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,27 +74,11 @@ func (s *Server) restored(r *http.Request) (any, error) {
 // the conversation that the session is of whose id begins with into; with "" of the one
 // that was exported.
 func (c *Client) Import(ctx context.Context, from io.Reader, into string) (made Restored, err error) {
-	u := url.URL{Scheme: "http", Host: "gateway", Path: restorePath}
 	if into != "" {
 		if err := checkID(into); err != nil {
 			return made, err
 		}
-		u.RawQuery = url.Values{"into": {into}}.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), io.NopCloser(from))
-	if err != nil {
-		return made, fmt.Errorf("ask the gateway: %w", err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return made, c.unreachableError(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return made, readError(resp)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&made); err != nil {
-		return made, fmt.Errorf("read the gateway's answer: %w", err)
-	}
-	return made, nil
+	err = c.send(ctx, http.MethodPost, restorePath, dropEmpty(url.Values{"into": {into}}), io.NopCloser(from), &made)
+	return made, err
 }

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -185,14 +184,6 @@ func (desk treeDesk) addTools(ctx context.Context, d *TurnDetail, root sessionke
 
 // Turn returns one turn of the session whose id begins with id; with what was said in it when
 // transcript is true.
-func (c *Client) Turn(ctx context.Context, id, turn string, transcript bool) (d TurnDetail, err error) {
-	if err := checkID(id); err != nil {
-		return d, err
-	}
-	ask := url.Values{}
-	if transcript {
-		ask.Set("transcript", "1")
-	}
-	err = c.request(ctx, http.MethodGet, "/v1/sessions/"+id+"/turns/"+turn, ask, &d)
-	return d, err
+func (c *Client) Turn(ctx context.Context, id, turn string, transcript bool) (TurnDetail, error) {
+	return askFor[TurnDetail](ctx, c.connection, http.MethodGet, "/v1/sessions/"+id+"/turns/"+turn, flagQuery("transcript", transcript), id)
 }

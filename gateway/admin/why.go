@@ -130,10 +130,6 @@ func describeFate(f fates.Fate) Fate {
 }
 
 // Why says what became of the messages of the last days that fit q.
-func (c *Client) Why(ctx context.Context, q WhyQuery) (f Fates, err error) {
-	ask := url.Values{"message": {q.Message}}
-	setIfGiven(ask, "channel", q.Channel)
-	setIfGiven(ask, "chat", q.Chat)
-	err = c.request(ctx, http.MethodGet, whyPath, ask, &f)
-	return f, err
+func (c *Client) Why(ctx context.Context, q WhyQuery) (Fates, error) {
+	return askFor[Fates](ctx, c.connection, http.MethodGet, whyPath, dropEmpty(url.Values{"message": {q.Message}, "channel": {q.Channel}, "chat": {q.Chat}}))
 }

@@ -47,7 +47,7 @@ func (f *finishedCall) setKind(err error) {
 	case errors.Is(err, tools.ErrTransient):
 		f.kind = tools.Transient
 	}
-	res := f.message.Parts[0].(transcript.ToolResult) //nolint:forcetypeassert // made by finishCall
+	res := f.message.Parts[0].(transcript.ToolResult) // made by finishCall
 	res.Kind = string(f.kind)
 	f.message.Parts[0] = res
 }

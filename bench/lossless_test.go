@@ -75,7 +75,7 @@ type fall struct{ gone, ready time.Time }
 func killInTurn(b *testing.B, f *fleet, kills int, every time.Duration) (falls []fall) {
 	b.Helper()
 	// Not in step with the messages, and the same in every run.
-	random := rand.New(rand.NewPCG(8, 8)) //nolint:gosec // it must repeat
+	random := rand.New(rand.NewPCG(8, 8)) // it must repeat
 	for n := range kills {
 		select { // not for an event: this is when the kill falls
 		case <-time.After(every - every/8 + time.Duration(random.Int64N(int64(every/4)))):

@@ -115,7 +115,7 @@ func (b *fileStore) putChunks(ctx context.Context, info *jetstream.ObjectInfo, r
 			return 0, err
 		}
 	}
-	info.Size = uint64(size) //nolint:gosec // a sum of lengths
+	info.Size = uint64(size) // a sum of lengths
 	info.Digest = jetstream.GetObjectDigestValue(sum)
 	return size, nil
 }
@@ -233,7 +233,7 @@ func (o Options) filesBytes() int64 { return max(o.MaxBytes/2, 64<<10) }
 
 // fileChunk returns how large a message of a file may be here.
 func (b *fileStore) fileChunk() uint32 {
-	return uint32(max(1<<10, min(fileChunk, b.nc.MaxPayload()-frameSpare))) //nolint:gosec // small
+	return uint32(max(1<<10, min(fileChunk, b.nc.MaxPayload()-frameSpare))) // small
 }
 
 func chunkSubject(nuid string) string { return prefixFile + "C." + nuid }

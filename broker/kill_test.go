@@ -58,7 +58,7 @@ func publishUntilKilled(b *Broker) error {
 
 func startChild(t *testing.T, dir, do string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) // itself
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childDo+"="+do)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

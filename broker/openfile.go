@@ -37,7 +37,7 @@ func (b *fileStore) openFile(ctx context.Context, name string) (*fileReader, err
 	if err != nil || info.Size > 1<<60 {
 		return nil, errDamagedFile
 	}
-	f := &fileReader{b: b.conn, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), digest: digest, sum: sha256.New()} //nolint:gosec // see above
+	f := &fileReader{b: b.conn, ctx: ctx, name: name, subject: chunkSubject(info.NUID), left: int64(info.Size), digest: digest, sum: sha256.New()} // see above
 	err = b.retry(ctx, "look for the stream", func(ctx context.Context) error {
 		f.stream, err = b.js.Stream(ctx, streamFiles)
 		return err
@@ -48,7 +48,7 @@ func (b *fileStore) openFile(ctx context.Context, name string) (*fileReader, err
 // fileReader is a file that is being read.
 type fileReader struct {
 	b       *conn
-	ctx     context.Context //nolint:containedctx // a Read has none
+	ctx     context.Context // a Read has none
 	stream  jetstream.Stream
 	name    string
 	subject string

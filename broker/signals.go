@@ -43,7 +43,7 @@ func (b *signalBus) send(s Signal) error {
 		if errors.Is(err, nats.ErrMaxPayload) {
 			return ErrTooLarge
 		}
-		return err //nolint:wrapcheck // its caller does
+		return err // its caller does
 	case b.isClosed():
 		return ErrClosed
 	case int64(len(s.Body)) > b.nc.MaxPayload():

@@ -27,7 +27,7 @@ func TestAServerWithTLS(t *testing.T) {
 	}
 	url := natsServer(t, func(o *server.Options) {
 		o.TLS, o.TLSTimeout = true, brokertest.Patience.Seconds()
-		o.TLSConfig = &tls.Config{Certificates: certified.TLS.Certificates} //nolint:gosec // a test's
+		o.TLSConfig = &tls.Config{Certificates: certified.TLS.Certificates} // a test's
 	})
 	o := Options{URL: strings.Replace(url, "nats://", "tls://", 1), CAFile: ca, Timeout: brokertest.Patience}
 	b, err := Open(t.Context(), o)

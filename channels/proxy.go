@@ -21,7 +21,7 @@ var errProxy = errors.New("the address of a proxy is http://, https:// or socks5
 func ProxyAt(at Secret) (Proxy, error) {
 	text := at.Reveal()
 	if text == "" || text == Direct {
-		return nil, nil //nolint:nilnil // no proxy is a Proxy
+		return nil, nil // no proxy is a Proxy
 	}
 	u, err := url.Parse(text)
 	if err != nil || !isProxy(u) {

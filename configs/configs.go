@@ -160,16 +160,16 @@ var errTooLarge = errors.New("far too much")
 func readLimited(file string, limit int64) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // the caller names the file
+		return nil, 0, err // the caller names the file
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // as above
+		return nil, 0, err // as above
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // as above
+		return nil, 0, err // as above
 	}
 	if int64(len(data)) > limit {
 		return nil, 0, fmt.Errorf("more than %d bytes: %w", limit, errTooLarge)

@@ -89,7 +89,7 @@ func (d *decoder) substitute(inside string, e *expansion) (string, error) {
 		e.defaults = append(e.defaults, fallback)
 		return fallback, nil
 	}
-	//nolint:err113 // the text is for the operator
+	// the text is for the operator
 	return "", fmt.Errorf("variable %s is not set in the environment; set it, or write ${%s:-default}", name, name)
 }
 
@@ -101,7 +101,7 @@ const maxFile = 64 << 10
 // at the folder that a service manager gave credentials in.
 func (d *decoder) readFile(path string) (string, error) {
 	if path == "" {
-		return "", errors.New("file without a path") //nolint:err113 // for the operator
+		return "", errors.New("file without a path") // for the operator
 	}
 	places := []string{d.absolutePath(path)}
 	if dir, _ := d.lookup("CREDENTIALS_DIRECTORY"); filepath.IsAbs(dir) && filepath.Base(path) == path {
@@ -117,7 +117,7 @@ func (d *decoder) readFile(path string) (string, error) {
 			return text, nil
 		}
 	}
-	return "", fmt.Errorf("%s: %s", displayPath(path), withoutPath(err)) //nolint:err113 // for the operator
+	return "", fmt.Errorf("%s: %s", displayPath(path), withoutPath(err)) // for the operator
 }
 
 // allReadFrom returns the absolute paths of the configuration's file and of the files that

@@ -17,7 +17,7 @@ providers: {anthropic: {api_key: key-of-the-example}}
 agents: {main: {model: anthropic/claude-haiku-5-5}}
 mcp:
   servers:
-`+text), environ(vars)) //nolint:wrapcheck // as it is
+`+text), environ(vars)) // as it is
 }
 
 func TestServers(t *testing.T) {

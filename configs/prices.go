@@ -20,7 +20,7 @@ import (
 // each with the line where its entry begins.
 func Prices(name string, data []byte) (*costs.Catalogue, error) {
 	if strings.HasSuffix(strings.ToLower(name), ".json") {
-		return costs.Load(bytes.NewReader(data), name) //nolint:wrapcheck // it names the file
+		return costs.Load(bytes.NewReader(data), name) // it names the file
 	}
 	reader := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
@@ -42,7 +42,7 @@ func Prices(name string, data []byte) (*costs.Catalogue, error) {
 		return nil, fmt.Errorf("%w: %s: %w", costs.ErrPrices, name, err)
 	}
 	lines := rowLines(&doc)
-	return costs.LoadAt(&b, name, func(i int) string { //nolint:wrapcheck // it names the file
+	return costs.LoadAt(&b, name, func(i int) string { // it names the file
 		if i < len(lines) {
 			return "line " + strconv.Itoa(lines[i])
 		}
@@ -73,7 +73,7 @@ const deepest = 16
 // writeJSON writes n as JSON, all values as texts but counts of tokens.
 func writeJSON(b *bytes.Buffer, n *yaml.Node, key string, depth int) error {
 	at := func(what string) error {
-		return fmt.Errorf("line %d: %s", n.Line, what) //nolint:err113 // for the operator
+		return fmt.Errorf("line %d: %s", n.Line, what) // for the operator
 	}
 	switch {
 	case depth > deepest:

@@ -24,7 +24,7 @@ func programsOf(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil { // a program
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +39,7 @@ func loadTools(t *testing.T, text string, vars map[string]string) ([]commandline
 		t.Fatal(err)
 	}
 	specs, err := configs.LoadTools(file, environ(vars))
-	return specs, err //nolint:wrapcheck // as it is
+	return specs, err // as it is
 }
 
 // seed is the list of the specification, to the letter. (G01, G07, G08)
@@ -248,10 +248,10 @@ func TestMistakesInTools(t *testing.T) {
 	}
 	bin := programsOf(t, "kubectl", "deploy", "bash", "python3")
 	for name, mode := range map[string]os.FileMode{"plain": 0o644, "open": 0o777} {
-		if err := os.WriteFile(filepath.Join(bin, name), nil, mode); err != nil { //nolint:gosec // what is wrong with it
+		if err := os.WriteFile(filepath.Join(bin, name), nil, mode); err != nil { // what is wrong with it
 			t.Fatal(err)
 		}
-		if err := os.Chmod(filepath.Join(bin, name), mode); err != nil { //nolint:gosec // as above
+		if err := os.Chmod(filepath.Join(bin, name), mode); err != nil { // as above
 			t.Fatal(err)
 		}
 	}

@@ -24,11 +24,11 @@ const day = 24 * time.Hour
 func parseDuration(text string) (time.Duration, error) {
 	days, rest, ok := strings.Cut(text, "d")
 	if !ok {
-		return time.ParseDuration(text) //nolint:wrapcheck // the caller says what is wanted
+		return time.ParseDuration(text) // the caller says what is wanted
 	}
 	n, err := strconv.ParseUint(days, 10, 32)
 	if err != nil {
-		return 0, err //nolint:wrapcheck // as above
+		return 0, err // as above
 	}
 	if n > uint64(math.MaxInt64/day) {
 		return 0, errLong
@@ -41,7 +41,7 @@ func parseDuration(text string) (time.Duration, error) {
 	if err == nil && (more < 0 || rest[0] == '+' || more > math.MaxInt64-whole) {
 		err = errLong
 	}
-	return whole + more, err //nolint:wrapcheck // as above
+	return whole + more, err // as above
 }
 
 // sizes are the keys of values that are bytes, beside those that end in bytes.

@@ -72,10 +72,10 @@ func load(t *testing.T, name string, vars map[string]string, roles ...string) se
 	text := read(t, name)
 	dir := withSecrets(t, secretsIn(text))
 	file := filepath.Join(t.TempDir(), "parley.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, secretFolder, dir)), 0o644); err != nil { //nolint:gosec // so it is there
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, secretFolder, dir)), 0o644); err != nil { // so it is there
 		t.Fatal(err)
 	}
-	if err := os.Chmod(file, 0o644); err != nil { //nolint:gosec // whatever the umask is
+	if err := os.Chmod(file, 0o644); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	cfg, err := configs.Load(file, func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, roles...)

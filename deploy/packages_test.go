@@ -103,7 +103,7 @@ func TestAServiceThatDoesNotStartLeavesThePackageInstalled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"getent": "exit 0", "systemctl": `[ "$1" != restart ]`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { // a program
 			t.Fatal(err)
 		}
 	}

@@ -51,7 +51,7 @@ func SpaceAt(dir string) (Space, error) {
 	if os.Geteuid() == 0 { // may use what is kept for root
 		blocks = s.Bfree
 	}
-	bytes := func(blocks uint64) int64 { return int64(min(blocks*uint64(s.Bsize), math.MaxInt64)) } //nolint:gosec // of different types elsewhere
+	bytes := func(blocks uint64) int64 { return int64(min(blocks*uint64(s.Bsize), math.MaxInt64)) } // of different types elsewhere
 	return Space{Free: bytes(uint64(blocks)), Size: bytes(uint64(s.Blocks))}, nil                   //nolint:unconvert // as above
 }
 

@@ -157,7 +157,7 @@ func TestNetworksAreNamedInTheirPlacesOnly(t *testing.T) {
 		if !goFile && !slices.Contains([]string{".md", ".txt", ".lua", ".sql", ".yaml", ".tmpl"}, path.Ext(file)) || !strings.Contains(file, "/") || mayNameNetworks(file, names) {
 			return nil
 		}
-		content, err := os.ReadFile(name) //nolint:gosec // of this module
+		content, err := os.ReadFile(name) // of this module
 		if err != nil {
 			return err
 		}

@@ -104,13 +104,13 @@ func checkSnippet(t *testing.T, s snippet) (isConfig bool, err error) {
 		text = strings.ReplaceAll(text, m[1], file)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^ +cmd: (\w+)$`).FindAllStringSubmatch(text, -1) {
-		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte("#!/bin/sh\n"), 0o700); err != nil { // a program
 			t.Fatal(err)
 		}
 	}
 	for _, m := range regexp.MustCompile(`command: \[(/[\w/.-]+),`).FindAllStringSubmatch(text, -1) {
 		program := filepath.Join(dir, "program")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil { // a program
 			t.Fatal(err)
 		}
 		text = strings.ReplaceAll(text, m[1], program)
@@ -137,14 +137,14 @@ func checkSnippet(t *testing.T, s snippet) (isConfig bool, err error) {
 	}
 	var part map[string]any
 	if err := yaml.Unmarshal([]byte(text), &part); err != nil {
-		return true, err //nolint:wrapcheck // the caller says where
+		return true, err // the caller says where
 	}
 	if _, list := part["tools"].([]any); list {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := configs.LoadTools(file, lookup)
-		return true, err //nolint:wrapcheck // likewise
+		return true, err // likewise
 	}
 	if part["channels"] == nil || part["providers"] == nil || part["agents"] == nil {
 		var whole map[string]any
@@ -162,7 +162,7 @@ func checkSnippet(t *testing.T, s snippet) (isConfig bool, err error) {
 		t.Fatal(err)
 	}
 	_, err = configs.Load(file, lookup)
-	return true, err //nolint:wrapcheck // likewise
+	return true, err // likewise
 }
 
 // What the manual shows of a configuration is one: a whole one as it stands, and a part of one

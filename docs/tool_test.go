@@ -52,7 +52,7 @@ func TestWritingATool(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tools.yaml")
 	for name, content := range map[string]string{"tools.yaml": fenced(t, text, "yaml"), "du": "#!/bin/sh\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil { //nolint:gosec // one is a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil { // one is a program
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ func (f File) Open() (*os.File, error) {
 		open, err = f.In.OpenFile(name, how, 0)
 		_ = f.In.Chmod(name, had) // it was so before
 	}
-	return open, err //nolint:wrapcheck // it names the file
+	return open, err // it names the file
 }
 
 // Walk calls look for all that is in dir and in the folders below it: for a folder before what is
@@ -58,7 +58,7 @@ func Remove(dir string) error {
 	}
 	w := walk{look: func(File) error { return nil }, rights: 0o700, depth: math.MaxInt}
 	_ = w.all(dir)           // deleting says what is in its way
-	return os.RemoveAll(dir) //nolint:wrapcheck // it names the file
+	return os.RemoveAll(dir) // it names the file
 }
 
 type walk struct {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		dir, err := os.MkdirTemp("", "folders-*")
 		if err == nil {
 			defer func() { _ = os.RemoveAll(dir) }()
-			err = errors.Join(os.Chmod(dir, 0o711), os.Chdir(dir)) //nolint:gosec // another user works in it
+			err = errors.Join(os.Chmod(dir, 0o711), os.Chdir(dir)) // another user works in it
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -77,7 +77,7 @@ func write(t *testing.T, name string) {
 func lock(t *testing.T, dir string, left fs.FileMode) {
 	t.Helper()
 	noError(t, os.Chmod(dir, left))
-	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) //nolint:gosec // a folder
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) }) // a folder
 }
 
 func TestWalk(t *testing.T) {
@@ -197,7 +197,7 @@ func TestFileOpen(t *testing.T) {
 		noError(t, folders.Walk(dir, func(f folders.File) error {
 			open, err := f.Open()
 			if err != nil {
-				return err //nolint:wrapcheck // it is the test's
+				return err // it is the test's
 			}
 			read, err := io.ReadAll(open)
 			if len(read) != 3 {

@@ -53,11 +53,11 @@ func (g *Gateway) openAdmin(ctx context.Context, opened resources, in *intake.In
 // measureSession returns how full the window of a session's model is.
 func (e *edition) measureSession(ctx context.Context, s sessions.Session) (*admin.Context, error) {
 	if _, ok := e.agents[s.Key.Agent()]; !ok {
-		return nil, nil //nolint:nilnil // no agent answers there, which is no error
+		return nil, nil // no agent answers there, which is no error
 	}
 	c, err := e.commands.SessionGauge(ctx, s)
 	if err != nil || c.Window == 0 {
-		return nil, err //nolint:wrapcheck // it says what was read
+		return nil, err // it says what was read
 	}
 	return &admin.Context{Tokens: c.Tokens, Window: c.Window, Percent: c.Percent}, nil
 }
@@ -80,7 +80,7 @@ func (g *Gateway) openPage(ctx context.Context) (*page.Server, error) {
 	if c.Enabled {
 		o = page.Options{Listen: c.Listen, URL: c.URL, Operators: c.Passwords(), Pages: g.admin.Pages(), Logger: g.o.Logger, Now: g.o.Now}
 	}
-	return page.New(ctx, o) //nolint:wrapcheck // it names the key of the configuration
+	return page.New(ctx, o) // it names the key of the configuration
 }
 
 // PageURL returns the address of the operator page in browsers, or "" when there is none. It is

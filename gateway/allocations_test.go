@@ -33,7 +33,7 @@ const mostAllocations = 4000
 
 // TestAPlainTurnTakesFewAllocations is no parallel test, so that nothing else allocates. Of several
 // series of turns the cheapest counts: what a gateway does once in a while comes on top.
-func TestAPlainTurnTakesFewAllocations(t *testing.T) { //nolint:paralleltest // see above
+func TestAPlainTurnTakesFewAllocations(t *testing.T) { // see above
 	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Echo, OpenAI: true, Keep: 1})
 	gw := env.Start()
 	const turns = 10

@@ -344,7 +344,7 @@ func TestAFileComesFromTheProcessThatOwnsTheChannel(t *testing.T) {
 			t.Fatalf("%s has %q, %v", name, files, err)
 		}
 		for _, f := range files {
-			if got, err := os.ReadFile(f); err != nil || string(got) != data { //nolint:gosec // a test's
+			if got, err := os.ReadFile(f); err != nil || string(got) != data { // a test's
 				t.Errorf("%s has %d of %d bytes, %v", f, len(got), len(data), err)
 			}
 		}

@@ -37,7 +37,7 @@ func (p programTools) folderTool() ([]tools.Tool, error) {
 	}
 	t, err := shell.NewFolder(p.runner)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the tool
+		return nil, err // it names the tool
 	}
 	return []tools.Tool{t}, nil
 }

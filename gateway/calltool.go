@@ -41,7 +41,7 @@ func CallTool(ctx context.Context, cfg settings.Config, c ToolCall) (a ToolAnswe
 	names := commandline.Names(cfg.Tools.Commands)
 	i := slices.Index(names, c.Name)
 	if i < 0 {
-		return a, fmt.Errorf("no command-line tool %q; there are %s", c.Name, cmp.Or(strings.Join(names, ", "), "none: tools.file names the file that describes them")) //nolint:err113 // for the operator
+		return a, fmt.Errorf("no command-line tool %q; there are %s", c.Name, cmp.Or(strings.Join(names, ", "), "none: tools.file names the file that describes them")) // for the operator
 	}
 	spec := cfg.Tools.Commands[i]
 	args, err := spec.Arguments(c.Arguments)

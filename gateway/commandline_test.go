@@ -39,7 +39,7 @@ func using(offered chan<- []string) model.Brain {
 func kubectl(t *testing.T, script string) []commandline.Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubectl")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { // a program
 		t.Fatal(err)
 	}
 	p, err := programs.FindProgram(path, "")

@@ -76,7 +76,7 @@ func TestACrowdIsAnsweredWhateverOneAbuserDoes(t *testing.T) {
 	until, over := context.WithTimeout(ctx, lasts)
 	defer over()
 	for i, p := range c.places {
-		talking.Go(func() { c.talk(until, rand.New(rand.NewPCG(1, uint64(i))), p) }) //nolint:gosec // which pause is drawn
+		talking.Go(func() { c.talk(until, rand.New(rand.NewPCG(1, uint64(i))), p) }) // which pause is drawn
 	}
 	talking.Go(func() { c.abuse(until, gw.ops) })
 	talking.Wait()

@@ -39,14 +39,14 @@ func (s *schedules) judge(ctx context.Context, e *edition, m channels.Message) (
 	}
 	v, err := intake.Reauthorize(ctx, s.people, e.arrivals.Sources, m, chat.IDs...)
 	if err != nil {
-		return errands.Judgement{}, err //nolint:wrapcheck // it says which
+		return errands.Judgement{}, err // it says which
 	}
 	if chat.Closed || !v.Allowed {
 		return errands.Judgement{Role: roles.None}, nil
 	}
 	d, err := s.people.Standing(ctx, m.Channel, m.Sender)
 	if err != nil {
-		return errands.Judgement{}, err //nolint:wrapcheck // it says which
+		return errands.Judgement{}, err // it says which
 	}
 	return errands.Judgement{Agent: src.Bound.AgentFor(m, chat.IDs...), Role: src.Access.RoleOf(m.Sender, d)}, nil
 }

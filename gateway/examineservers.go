@@ -69,7 +69,7 @@ func (r *examinationRooms) examine(ctx context.Context, c mcp.Server, open func(
 	}
 	st, err := mcp.Examine(ctx, c, o)
 	st.Problem = r.redactor.Clean(st.Problem)
-	return st, err //nolint:wrapcheck // it names the server
+	return st, err // it names the server
 }
 
 // close removes what the programs left. None may run any more.

@@ -15,7 +15,7 @@ func fateSource(opened resources, passed *fates.Book, now func() time.Time) *fat
 		Store: opened.store, Log: opened.log, Book: passed, TurnID: worker.TurnID, TurnScope: budgets.TurnScope, Now: now,
 		Generation: func(ctx context.Context) (string, error) {
 			name, _, err := opened.log.Generation(ctx)
-			return name, err //nolint:wrapcheck // it names the log
+			return name, err // it names the log
 		},
 	}
 }

@@ -52,7 +52,7 @@ func newHealthChecks(s *setup, kept *storage, workspaces string) *healthChecks {
 	h := &healthChecks{log: s.o.Logger, checks: []*healthCheck{
 		{name: "message log", metric: "nats", known: func() error {
 			if ok, why := kept.log.Healthy(); !ok {
-				return errors.New(why) //nolint:err113 // the watchdog's own words
+				return errors.New(why) // the watchdog's own words
 			}
 			return nil
 		}},
@@ -146,7 +146,7 @@ func (c *healthCheck) state() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if took := time.Since(c.since); !c.since.IsZero() && took > vitalWait+time.Second {
-		return fmt.Errorf("no answer for %s", took.Round(time.Second)) //nolint:err113 // the text is all there is
+		return fmt.Errorf("no answer for %s", took.Round(time.Second)) // the text is all there is
 	}
 	return c.err
 }
@@ -166,7 +166,7 @@ func deadLetterCheck(b *broker.Broker) ops.Check {
 	return ops.Check{Name: "dead letters", Metric: "dead_letters", Test: func(ctx context.Context) error {
 		switch st, err := b.Stats(ctx); {
 		case err != nil:
-			return err //nolint:wrapcheck // it names the log
+			return err // it names the log
 		case st.DeadFull:
 			return errDeadFull
 		}

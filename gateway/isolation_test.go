@@ -158,7 +158,7 @@ func talks(t *testing.T, env *gatewaytest.Env, rng *rand.Rand) []*talk {
 // seedOf is PARLEY_SEED, or a random one.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
-	seed := rand.Uint64() //nolint:gosec // any will do
+	seed := rand.Uint64() // any will do
 	if text := os.Getenv("PARLEY_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -193,7 +193,7 @@ func size(n int) int {
 func TestNoConversationHearsOfAnother(t *testing.T) {
 	beside(t)
 	seed := seedOf(t)
-	rng := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // it must repeat
+	rng := rand.New(rand.NewPCG(seed, 9)) // it must repeat
 	log := &lines{}
 	env := gatewaytest.Open(t, gatewaytest.Options{
 		Networks: gatewaytest.AllNetworks(), Brain: gossip, Keep: 1 << 13,

@@ -362,7 +362,7 @@ func descendants(t *testing.T, root int) (all []int) {
 func program(t *testing.T, name, script string, env ...programs.Variable) commandline.Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	noError(t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755)) //nolint:gosec // a program
+	noError(t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755)) // a program
 	p, err := programs.FindProgram(path, "")
 	noError(t, err)
 	return commandline.Spec{Name: name, Description: name, Category: tools.Write, Cmd: name, Program: p, Env: env}

@@ -89,7 +89,7 @@ func (a *asking) check(t *testing.T) (repeats int) {
 func TestF13_KilledDaemonsAndReceiversLoseNothing(t *testing.T) {
 	beside(t)
 	seed := seedOf(t)
-	rng := rand.New(rand.NewPCG(seed, 0x13)) //nolint:gosec // it must repeat
+	rng := rand.New(rand.NewPCG(seed, 0x13)) // it must repeat
 	env := gatewaytest.Open(t, gatewaytest.Options{Networks: []gatewaytest.Network{gatewaytest.Signal}})
 	program, err := binary()
 	if err != nil {

@@ -53,7 +53,7 @@ func (o resources) signs(c settings.Config) []presence.Sign {
 // gateway may have no more tries, and no operator sees it.
 func (op opener) openWithRoom(ctx context.Context, workspaces string) (o resources, err error) {
 	if err := backup.CheckComplete(op.cfg.StateDir); err != nil { // before anything is written there
-		return o, err //nolint:wrapcheck // it says what to do
+		return o, err // it says what to do
 	}
 	for told := false; ; told = true {
 		if err = os.MkdirAll(workspaces, 0o700); err == nil {

@@ -29,7 +29,7 @@ import (
 func (op opener) openSandbox(ctx context.Context) (*sandbox.Sandbox, error) {
 	names := op.cfg.ProgramTools()
 	if len(names) == 0 || !op.cfg.HasRole(settings.RoleWorker) {
-		return nil, nil //nolint:nilnil // that there is none is no error
+		return nil, nil // that there is none is no error
 	}
 	c := op.cfg.Sandbox
 	c.Getenv = os.LookupEnv
@@ -77,7 +77,7 @@ func lacksShell(c settings.Config, getenv func(string) (string, bool)) error {
 		return nil
 	}
 	_, err := programs.FindProgram(shell.Name, sandbox.Config{Getenv: getenv}.Path())
-	return err //nolint:wrapcheck // it names the program
+	return err // it names the program
 }
 
 // toolsWithoutProgram returns the tools that are not offered because the machine has not got what they run.
@@ -187,7 +187,7 @@ func (p programTools) commandTools() ([]tools.Tool, error) {
 	if p.runner == nil {
 		return nil, nil
 	}
-	return commandline.NewAll(p.commands, commandline.Options{Runner: p.runner, Clean: p.clean, Log: p.log, Where: p.runsIn}) //nolint:wrapcheck // it names the tool
+	return commandline.NewAll(p.commands, commandline.Options{Runner: p.runner, Clean: p.clean, Log: p.log, Where: p.runsIn}) // it names the tool
 }
 
 // recordedCommands returns the command-line tools as a recording has them; nil: no agent had
@@ -229,7 +229,7 @@ func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	if w.takesTurns {
 		leave, err := w.Enter(ctx)
 		if err != nil {
-			return shell.Result{}, err //nolint:wrapcheck // it is why the call ended
+			return shell.Result{}, err // it is why the call ended
 		}
 		defer leave()
 	}
@@ -239,11 +239,11 @@ func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	}
 	if len(c.Network.Hosts) == 0 || c.Network.Whole {
 		r, err := w.Sandbox.Run(ctx, cmd)
-		return shell.Result(r), err //nolint:wrapcheck // it says what did not run
+		return shell.Result(r), err // it says what did not run
 	}
 	way, err := outlet.New(outlet.Options{Hosts: c.Network.Hosts, Private: c.AllowPrivate, Log: w.log})
 	if err != nil {
-		return shell.Result{}, err //nolint:wrapcheck // it names the host
+		return shell.Result{}, err // it names the host
 	}
 	cmd.Outlet = way.Serve
 	r, err := w.Sandbox.Run(ctx, cmd)
@@ -252,7 +252,7 @@ func (w walls) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 			err = fmt.Errorf("say which hosts were refused: %w", writeErr)
 		}
 	}
-	return shell.Result(r), err //nolint:wrapcheck // it says what did not run
+	return shell.Result(r), err // it says what did not run
 }
 
 // recordedRunner judges scripts as they were judged, and runs nothing.

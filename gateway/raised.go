@@ -30,7 +30,7 @@ func (r *raises) of(ctx context.Context, s sessions.Scope, at time.Time) (costs.
 	}
 	all, err := approvals.Raises(ctx, r.store, at)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return 0, err //nolint:wrapcheck // it says what was listed
+		return 0, err // it says what was listed
 	}
 	return r.add(ctx, all, s)
 }
@@ -40,7 +40,7 @@ func (r *raises) add(ctx context.Context, all []approvals.Request, s sessions.Sc
 	e := r.present()
 	offered := e.limits.Pause.Amount(s.Kind, s.Window) > 0
 	access := e.cfg.AccessByChannel()
-	return approvals.More(all, s, offered, func(one approvals.Request) (bool, error) { //nolint:wrapcheck // it says what was added up, or looked up
+	return approvals.More(all, s, offered, func(one approvals.Request) (bool, error) { // it says what was added up, or looked up
 		by := channels.Sender{ID: one.By.ID, Alias: one.By.Alias, Name: one.By.Name}
 		standing, err := r.people.Standing(ctx, one.Channel, by)
 		return access[one.Channel].RoleOf(by, standing).May(roles.Approve), err

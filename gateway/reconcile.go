@@ -122,7 +122,7 @@ func (s *storage) notifyLost(ctx context.Context, generation string, last uint64
 	}
 	for _, m := range waiting {
 		if _, err := worker.NotifyLost(ctx, s.store, generation, m, s.now()); err != nil {
-			return 0, err //nolint:wrapcheck // it says all
+			return 0, err // it says all
 		}
 	}
 	if len(waiting) > 0 {
@@ -175,7 +175,7 @@ func (s *storage) reconcileFile(ctx context.Context, file *sqlite.Store, generat
 // a file do without: nobody puts an older copy in their place unnoticed.
 func (s *storage) recordTick(ctx context.Context) error {
 	if err := s.store.Probe(ctx); err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
 	local, ok := s.store.(*sqlite.Store)
 	if !ok {
@@ -183,7 +183,7 @@ func (s *storage) recordTick(ctx context.Context) error {
 	}
 	n, err := local.Ticks(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
 	s.log.NoteStore(n)
 	return nil

@@ -61,7 +61,7 @@ func restoreSession(ctx context.Context, store sessions.Store, r io.Reader, toke
 		return admin.Restored{}, &admin.Error{Kind: admin.Invalid, Message: err.Error()}
 	}
 	if err != nil {
-		return admin.Restored{}, err //nolint:wrapcheck // it says what was read
+		return admin.Restored{}, err // it says what was read
 	}
 	made, err := recording.Restore(ctx, store, recorded, token, now())
 	switch {
@@ -71,7 +71,7 @@ func restoreSession(ctx context.Context, store sessions.Store, r io.Reader, toke
 	case errors.Is(err, recording.ErrNoMessages):
 		return admin.Restored{}, &admin.Error{Kind: admin.Invalid, Message: err.Error()}
 	}
-	return admin.Restored(made), err //nolint:wrapcheck // it names the session
+	return admin.Restored(made), err // it names the session
 }
 
 // recorded returns models as a recording has them.

@@ -39,7 +39,7 @@ func recordedRoles(ctx context.Context, cfg settings.Config, book *people.Book) 
 	}
 	decided, err := book.Decisions(ctx, "")
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return namedPeople{}, err //nolint:wrapcheck // it says which
+		return namedPeople{}, err // it says which
 	}
 	for _, p := range decided {
 		if all[p.Channel] != nil && p.Role != roles.None && p.Ruling == policy.LetIn {

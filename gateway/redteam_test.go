@@ -69,13 +69,13 @@ func reader(i int) telegram.Person {
 // newLair makes a folder beside all workspaces, with a file that everybody on the machine can read.
 func newLair(t *testing.T) *lair {
 	l := &lair{lures: readLures(t), outer: filepath.Join(t.TempDir(), "outside"), shared: filepath.Join(t.TempDir(), "shared"), results: map[string]string{}}
-	if err := os.Mkdir(l.shared, 0o755); err != nil { //nolint:gosec // agents write there
+	if err := os.Mkdir(l.shared, 0o755); err != nil { // agents write there
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(l.outer, 0o755); err != nil { //nolint:gosec // likewise
+	if err := os.Mkdir(l.outer, 0o755); err != nil { // likewise
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(l.outer, "plan.txt"), []byte(outsideCanary), 0o644); err != nil { //nolint:gosec // likewise
+	if err := os.WriteFile(filepath.Join(l.outer, "plan.txt"), []byte(outsideCanary), 0o644); err != nil { // likewise
 		t.Fatal(err)
 	}
 	return l
@@ -85,7 +85,7 @@ func newLair(t *testing.T) *lair {
 func newGreet(t *testing.T) commandline.Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "greet")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"hello $*\"\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"hello $*\"\n"), 0o755); err != nil { // a program
 		t.Fatal(err)
 	}
 	p, err := programs.FindProgram(path, "")

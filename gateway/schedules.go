@@ -43,12 +43,12 @@ func (e *edition) recordedJobs(ctx context.Context) (map[string]recording.Job, e
 	for _, j := range slices.Concat(slices.Collect(maps.Values(e.jobs)), own) {
 		m[j.Name] = recording.Job{Tools: j.Tools, AllowAdmin: j.AllowAdmin, MaxIterations: j.MaxIterations, MaxCost: j.MaxCost}
 	}
-	return m, err //nolint:wrapcheck // it says of what
+	return m, err // it says of what
 }
 
 // run queues a run of a job for now.
 func (s *schedules) run(ctx context.Context, j schedule.Job) error {
-	return schedule.Publish(ctx, s.log, j, j.MessageByHand(rand.Text(), s.o.Now())) //nolint:wrapcheck // it says of which job
+	return schedule.Publish(ctx, s.log, j, j.MessageByHand(rand.Text(), s.o.Now())) // it says of which job
 }
 
 // all returns the jobs in force and those of people. With an error they are those of the
@@ -69,14 +69,14 @@ const mostCompared = 2000
 func (s *schedules) estimate(ctx context.Context, desk *errands.Desk, e errands.Errand) (string, error) {
 	j, err := desk.Job(ctx, e.Name)
 	if err != nil {
-		return "", err //nolint:wrapcheck // it says of what
+		return "", err // it says of what
 	}
 	now := s.o.Now()
 	runs, err := schedule.FindRuns(ctx, s.store, now.Add(-schedule.LookedBack), mostCompared, func(job, agent string) (string, bool) {
 		return "", errands.IsName(job) && agent == j.Key.Agent()
 	})
 	if err != nil {
-		return "", err //nolint:wrapcheck // it says of what
+		return "", err // it says of what
 	}
 	each, n := runs[""].Median()
 	if n < enoughRuns {
@@ -95,7 +95,7 @@ func (s *schedules) estimate(ctx context.Context, desk *errands.Desk, e errands.
 // list returns all jobs as operators see them: those of people that may not run now are off.
 func (s *schedules) list(ctx context.Context) ([]schedule.Job, error) {
 	own, err := s.present().errands.List(ctx)
-	return append(s.present().ownJobs(), own...), err //nolint:wrapcheck // it says of what
+	return append(s.present().ownJobs(), own...), err // it says of what
 }
 
 // ownJobs returns the jobs of the configuration, by name.

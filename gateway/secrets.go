@@ -122,7 +122,7 @@ func readSecretLines(file string) (all []string) {
 	if file == "" {
 		return nil
 	}
-	b, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	b, err := os.ReadFile(file) // the operator names it
 	if err != nil {
 		return nil
 	}

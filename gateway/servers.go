@@ -46,7 +46,7 @@ type servers struct {
 // it starts none. nil where no turn of this process could use them.
 func openServers(ctx context.Context, es *editions, opened resources, desk *inquiries.Desk) (*servers, error) {
 	if len(es.cfg.MCP.Servers) == 0 || !es.cfg.HasRole(settings.RoleWorker) {
-		return nil, nil //nolint:nilnil // that there are none is no error
+		return nil, nil // that there are none is no error
 	}
 	s := &servers{book: &consents.Book{Store: opened.store, Now: es.o.Now}, log: es.o.Logger, changed: wake.New(), give: es.takeServerTools}
 	o := mcp.Options{
@@ -63,7 +63,7 @@ func openServers(ctx context.Context, es *editions, opened resources, desk *inqu
 	}
 	var err error
 	if s.Host, err = mcp.NewHost(o); err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is about
+		return nil, err // it says what it is about
 	}
 	for _, c := range o.Servers {
 		s.names = append(s.names, c.Name)

@@ -21,13 +21,13 @@ import (
 // nil: there are none.
 func (es *editions) newTracer(generation string) (*tracing.Tracer, error) {
 	if !es.cfg.Tracing.Enabled() {
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil // see above
 	}
 	proxy, err := environmentProxy()
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // of the standard library
+	transport := http.DefaultTransport.(*http.Transport).Clone() // of the standard library
 	transport.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 	return tracing.New(tracing.Options{
 		Config: es.cfg.Tracing, Version: es.o.Version, Instance: es.name(),
@@ -84,7 +84,7 @@ type tracedLog struct {
 
 // Publish implements [worker.Log] and its like.
 func (l tracedLog) Publish(ctx context.Context, e broker.Envelope) (uint64, error) {
-	return l.tracer.Publish(ctx, l.part, l.Broker, e) //nolint:wrapcheck // it is the log's
+	return l.tracer.Publish(ctx, l.part, l.Broker, e) // it is the log's
 }
 
 // turns returns what sees the work on turns; nil: nobody does.

@@ -118,7 +118,7 @@ func (w *workspaces) isEnded(ctx context.Context, store sessions.Store, id sessi
 		return false, err
 	}
 	if erased, err := conversations.IsErased(ctx, store, s.Root, w.now()); erased || err != nil {
-		return erased, err //nolint:wrapcheck // it names the session
+		return erased, err // it names the session
 	}
 	if w.keep < 0 || w.now().Sub(s.UpdatedAt) < w.keep {
 		return false, nil

@@ -80,7 +80,7 @@ func TestEveryPieceOfAFrameChangesItsName(t *testing.T) {
 	}
 }
 
-func TestTheNamesOfFramesAreKnownForAWhile(t *testing.T) { //nolint:paralleltest // it counts allocations
+func TestTheNamesOfFramesAreKnownForAWhile(t *testing.T) { // it counts allocations
 	var names llm.TemplateNames
 	f := aFrame()
 	for i := range 100 {

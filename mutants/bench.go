@@ -134,7 +134,7 @@ func (b *bench) build(ctx context.Context, name, pkg, overlay string) (string, e
 	b.builders <- struct{}{}
 	defer func() { <-b.builders }()
 	path := filepath.Join(b.dir, name+".test")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", path, pkg) //nolint:gosec // a package of this module
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", path, pkg) // a package of this module
 	cmd.Dir, cmd.Env = root, environment(overlay)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -169,7 +169,7 @@ func runTest(ctx context.Context, binary string, t target, overlay string) resul
 		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
 	}
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, binary, "-test.v", patience, "-test.run="+strings.Join(levels, "/")) //nolint:gosec // built here
+	cmd := exec.CommandContext(ctx, binary, "-test.v", patience, "-test.run="+strings.Join(levels, "/")) // built here
 	cmd.Dir, cmd.Env = filepath.Join(root, t.pkg), environment(overlay)
 	out, err := cmd.CombinedOutput()
 	return result{err, string(out), time.Since(started)}

@@ -41,7 +41,7 @@ func load(dir string) ([]mutant, error) {
 	var ms []mutant
 	var problems []error
 	for _, path := range paths {
-		text, err := os.ReadFile(path) //nolint:gosec // a patch of this folder
+		text, err := os.ReadFile(path) // a patch of this folder
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (m mutant) apply() (map[string]string, error) {
 	for _, h := range m.hunks {
 		text, ok := texts[h.file]
 		if !ok {
-			b, err := os.ReadFile(filepath.Join(root, h.file)) //nolint:gosec // a file of this module
+			b, err := os.ReadFile(filepath.Join(root, h.file)) // a file of this module
 			if err != nil {
 				return nil, err
 			}

@@ -21,7 +21,7 @@ type Problem struct {
 
 // At makes a Problem.
 func At(path, format string, args ...any) error {
-	return Problem{path, fmt.Errorf(format, args...)} //nolint:err113 // the text is for the operator
+	return Problem{path, fmt.Errorf(format, args...)} // the text is for the operator
 }
 
 func (p Problem) Error() string {

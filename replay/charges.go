@@ -53,7 +53,7 @@ func withToolsTriedOnce(r *recording.Recording) *recording.Recording {
 func (l *workerRun) reserveTool(ctx context.Context, f sessions.Fence, c sessions.Charge, r costs.Reservation) error {
 	call := r.Estimate.Call
 	if _, ok := l.s.script.r.Costs[firstTry(call).String()]; ok {
-		return l.Store.Reserve(ctx, f, c, r) //nolint:wrapcheck // as the store says it
+		return l.Store.Reserve(ctx, f, c, r) // as the store says it
 	}
 	if t := l.s.script.turns[call.Turn]; t != nil && t.Refused != nil && l.s.script.waitsForBudget(call) {
 		e := *t.Refused

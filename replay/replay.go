@@ -87,7 +87,7 @@ func Run(ctx context.Context, r *recording.Recording, o Options) (_ *Report, err
 	defer func() { err = errors.Join(err, store.Close()) }()
 	agents, err := gateway.RecordedAgents(r.Header.Setup, store)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says whose
+		return nil, err // it says whose
 	}
 	prices, err := recordedPrices(r, o.Current)
 	if err != nil {

@@ -84,7 +84,7 @@ func (g recordedTool) Reason(c tools.Call) string {
 
 // Petition implements [tools.Petitioner].
 func (g recordedTool) Petition(c tools.Call) (tools.Petition, error) {
-	return approvals.Petition(g.Tool, c) //nolint:wrapcheck // the tool's own words
+	return approvals.Petition(g.Tool, c) // the tool's own words
 }
 
 // newRequest makes a request for permission under the code by which people have answered it.
@@ -196,7 +196,7 @@ func errorAgain(was transcript.ToolResult, text string) error {
 	if tools.Kind(was.Kind) == tools.Permanent {
 		return tools.Errorf(tools.Permanent, "%s", text)
 	}
-	return errors.New(text) //nolint:err113 // as it was
+	return errors.New(text) // as it was
 }
 
 // sendFile queues the file that a call sent, for the answer's place. Its content is

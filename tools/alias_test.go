@@ -85,7 +85,7 @@ func TestWhatIsBoundStaysBound(t *testing.T) {
 }
 
 // A set is bound for each turn.
-func TestBindingMakesNoSetAnew(t *testing.T) { //nolint:paralleltest // it counts allocations
+func TestBindingMakesNoSetAnew(t *testing.T) { // it counts allocations
 	set := named(t, "a", "b", "c", "d", "e", "f")
 	mine := called(t, "b")
 	if n := testing.AllocsPerRun(100, func() { set.Bind(mine).Definitions() }); n > 2 {

@@ -84,7 +84,7 @@ func New[In any](name, doc string, cat func(In) Category, run func(ctx context.C
 // all the schema, is not made again. t is what New returned for the same In; anything else
 // panics.
 func WithRun[In any](t Tool, run func(ctx context.Context, in In, c Call) (Result, error)) Tool {
-	made := *t.(*typedTool[In]) //nolint:forcetypeassert // the caller made it
+	made := *t.(*typedTool[In]) // the caller made it
 	made.run = run
 	return &made
 }

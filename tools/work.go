@@ -40,11 +40,11 @@ var (
 func depthOf(s *jsonschema.Schema) (int, error) {
 	text, err := json.Marshal(s) // as it was understood: keys may have been in any case
 	if err != nil {
-		return 0, err //nolint:wrapcheck // the caller says what it is
+		return 0, err // the caller says what it is
 	}
 	var root any
 	if err := json.Unmarshal(text, &root); err != nil {
-		return 0, err //nolint:wrapcheck // as above
+		return 0, err // as above
 	}
 	w := worker{root: root, known: map[place]int{}}
 	last := 0

@@ -45,7 +45,7 @@ var (
 func ReadInstructions(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the path
+		return nil, err // it names the path
 	}
 	if !info.IsDir() {
 		f, err := readFile(path)
@@ -75,19 +75,19 @@ func ReadInstructions(path string) ([]File, error) {
 func readFile(path string) (File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return File{}, err //nolint:wrapcheck // it names the path
+		return File{}, err // it names the path
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return File{}, err //nolint:wrapcheck // as above
+		return File{}, err // as above
 	case !info.Mode().IsRegular():
 		return File{}, fmt.Errorf("%s: %w", path, errNotRegular)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxFile))
 	if err != nil {
-		return File{}, err //nolint:wrapcheck // as above
+		return File{}, err // as above
 	}
 	file := File{Name: filepath.Base(path), Text: string(b)}
 	if info.Size() > MaxFile {

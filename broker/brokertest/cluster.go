@@ -132,7 +132,7 @@ func isStopped(pid int) bool {
 		return false
 	}
 	for _, path := range states {
-		b, err := os.ReadFile(path) //nolint:gosec // of a process of ours
+		b, err := os.ReadFile(path) // of a process of ours
 		if err != nil {
 			return false
 		}
@@ -179,7 +179,7 @@ func (c *Nodes) start(i int) {
 		}
 		args = append(args, "-cluster", strconv.Itoa(n.cluster), "-routes", strings.Join(routes, ","))
 	}
-	cmd := exec.CommandContext(context.Background(), c.program, args...) //nolint:gosec // built here
+	cmd := exec.CommandContext(context.Background(), c.program, args...) // built here
 	cmd.Stderr = os.Stderr
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()

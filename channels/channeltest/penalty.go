@@ -91,7 +91,7 @@ func testRememberedPenalty(t *testing.T, rig Harness, _ Features) {
 	}
 	wantRateLimit(t, send(ch), d, true)
 	next := rig.Open(t)
-	next.(channels.WaitRestorer).RestoreWaits(kept, keep) //nolint:forcetypeassert // as the first
+	next.(channels.WaitRestorer).RestoreWaits(kept, keep) // as the first
 	before := rig.Attempts()
 	for range 3 {
 		wantRateLimit(t, send(next), d, false)

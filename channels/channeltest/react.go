@@ -69,7 +69,7 @@ func testReact(t *testing.T, bare Harness) {
 func testReactPenalty(t *testing.T, bare Harness) {
 	rig := reactionHarness(t, bare)
 	ch, m := startChat(t, rig)
-	r := ch.(channels.Reactor) //nolint:forcetypeassert // reacts says so
+	r := ch.(channels.Reactor) // reacts says so
 	const d = 7 * time.Second
 	rig.LimitNextReaction(t, d)
 	show := func() error { return r.React(t.Context(), m.Address, m.MessageID, channels.Working) }

@@ -92,7 +92,7 @@ func (c *Channel) Send(ctx context.Context, r channels.Reply) (channels.Receipt,
 	}
 	const everything = "all"
 	if err := c.waits.Check("send", everything, r.To.Peer); err != nil {
-		return channels.Receipt{}, err //nolint:wrapcheck // an *Error
+		return channels.Receipt{}, err // an *Error
 	}
 	text := r.Body.Text
 	if r.Repeat {

@@ -45,6 +45,6 @@ func (r *fixture) Sent() (texts []string) {
 }
 
 // The one that is there for tests keeps to what every network's adapter keeps to.
-func TestConformance(t *testing.T) { //nolint:paralleltest // the suite counts goroutines
+func TestConformance(t *testing.T) { // the suite counts goroutines
 	channeltest.Run(t, channeltest.Features{}, func(testing.TB) channeltest.Harness { return &fixture{Loft: pigeontest.New("p1")} })
 }

@@ -144,7 +144,7 @@ func (r *receiver) listenHTTP(ctx context.Context, heard func([]byte, error) boo
 		}
 		silent.pause()
 		if !heard(data, problem) {
-			return ctx.Err() //nolint:wrapcheck // the caller asks it too
+			return ctx.Err() // the caller asks it too
 		}
 		r.lastEvent.advance(id)
 		silent.reset()
@@ -170,7 +170,7 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 		if err == nil {
 			_, err = conn.Write(text)
 		}
-		return err //nolint:wrapcheck // as below
+		return err // as below
 	}
 	if err := send("subscribeReceive"); err != nil {
 		return fmt.Errorf("ask signal-cli for events: %w", withCause(ctx, err))
@@ -206,7 +206,7 @@ func (r *receiver) listenSocket(ctx context.Context, heard func([]byte, error) b
 		}
 		silent.pause()
 		if !heard(event, err) {
-			return ctx.Err() //nolint:wrapcheck // the caller asks it too
+			return ctx.Err() // the caller asks it too
 		}
 		silent.reset()
 	}

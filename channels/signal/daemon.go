@@ -162,7 +162,7 @@ func (d *daemon) await(ctx context.Context, what string, try func() error) {
 // the service what it cannot write down.
 func (d *daemon) checkRoom() error {
 	if err := disks.Check(d.o.Dir); disks.IsFull(err) {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (d *daemon) command() *exec.Cmd {
 		"-a", d.o.Account, "-o", "json", "--trust-new-identities", d.o.Trust,
 		"daemon", "--receive-mode", "manual", "--socket", d.socketPath(),
 	})
-	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the operator's own; it is ended by its group
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // the operator's own; it is ended by its group
 	cmd.WaitDelay = time.Second
 	cmd.Env = childEnv()
 	return cmd
@@ -278,7 +278,7 @@ func (d *daemon) watch(ctx context.Context, p *process, answers chan<- struct{})
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx) //nolint:wrapcheck // the caller asks it too
+			return context.Cause(ctx) // the caller asks it too
 		case <-p.done:
 			return nil
 		case <-deadline.C:

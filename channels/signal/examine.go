@@ -90,7 +90,7 @@ func (c *Channel) Examine(ctx context.Context) []findings.Finding {
 func (c *Channel) programVersion(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.o.Command[0], append(slices.Clone(c.o.Command[1:]), "--version")...) //nolint:gosec // the operator's own
+	cmd := exec.CommandContext(ctx, c.o.Command[0], append(slices.Clone(c.o.Command[1:]), "--version")...) // the operator's own
 	var out, complaint bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = childEnv(), &out, &complaint, time.Second
 	if err := cmd.Run(); err != nil {

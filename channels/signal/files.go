@@ -12,7 +12,7 @@ import (
 func readJSON(path string, into any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
@@ -30,7 +30,7 @@ func writeJSON(path string, value any) (err error) {
 	next := path + ".next"
 	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	_, err = f.Write(text)
 	if err == nil {
@@ -40,7 +40,7 @@ func writeJSON(path string, value any) (err error) {
 		return err
 	}
 	if err := os.Rename(next, path); err != nil {
-		return err //nolint:wrapcheck // it names the files
+		return err // it names the files
 	}
 	return syncDir(filepath.Dir(path))
 }
@@ -49,7 +49,7 @@ func writeJSON(path string, value any) (err error) {
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the folder
+		return err // it names the folder
 	}
 	return errors.Join(d.Sync(), d.Close())
 }

@@ -61,7 +61,7 @@ func (r *receiver) identify(ctx context.Context) error {
 		select {
 		case <-r.daemon.started(): // until then nobody could answer
 		case <-ctx.Done():
-			return context.Cause(ctx) //nolint:wrapcheck // the caller asks it too
+			return context.Cause(ctx) // the caller asks it too
 		}
 	}
 	refusals := []error{fmt.Errorf("%w (%s)", errUnknownACI, r.o.Account)}

@@ -296,7 +296,7 @@ func TestAKilledParleyLosesNothingAndItsDaemonIsEndedByTheNext(t *testing.T) {
 	for round := range 3 {
 		// One that takes until signal-cli is told to stop: it is confirmed already.
 		r.plan(t, sim.Fault{Trouble: sim.Busy, Skip: 2, Next: 1})
-		cmd := exec.Command(self, aParley, r.program, r.dir, took, companion(t)) //nolint:gosec,noctx // itself, killed below
+		cmd := exec.Command(self, aParley, r.program, r.dir, took, companion(t)) //nolint:noctx // itself, killed below
 		cmd.Stderr = t.Output()
 		noError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -350,7 +350,7 @@ func TestWithoutItsParleyADaemonIsEndedByItsKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := append(keeper(t, time.Millisecond), r.program, "--config", filepath.Join(r.dir, "config"), "-a", number, "daemon", "--socket", filepath.Join(r.dir, "rpc.sock"))
-	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // ended below
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // ended below
 	cmd.Stdin, cmd.Stderr = lifeline, t.Output()
 	noError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })

@@ -27,7 +27,7 @@ func RunKeeper(after time.Duration, args []string, in io.Reader, out, errs io.Wr
 		return complain(errNoProgram)
 	}
 	ossignal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // nobody reads it
-	cmd := exec.Command(args[0], args[1:]...)                                                 //nolint:gosec,noctx // the operator's own
+	cmd := exec.Command(args[0], args[1:]...)                                                 //nolint:noctx // the operator's own
 	cmd.Stdout, cmd.Stderr = out, errs
 	lock := os.NewFile(lockFD, daemonLock)
 	if lock != nil {

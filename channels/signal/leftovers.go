@@ -104,7 +104,7 @@ func deleteFiles(dir string, names []string) error {
 		return nil
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it names the folder
+		return err // it names the folder
 	}
 	var errs []error
 	for _, name := range names {

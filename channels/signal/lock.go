@@ -91,7 +91,7 @@ func (d *daemon) lockAlone(ctx context.Context) (*os.File, error) {
 			killAll(pids, syscall.SIGTERM)
 		}
 		if looks.Wait(ctx); ctx.Err() != nil {
-			return nil, ctx.Err() //nolint:wrapcheck // the caller asks it too
+			return nil, ctx.Err() // the caller asks it too
 		}
 	}
 }
@@ -106,7 +106,7 @@ func killAll(pids []int, sig syscall.Signal) {
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err // it names the file
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())

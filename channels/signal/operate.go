@@ -99,7 +99,7 @@ func (o *operator) Link(ctx context.Context, device string, show func(uri string
 		return "", errLinked
 	}
 	said := &tail{log: o.o.Log}
-	cmd := exec.CommandContext(ctx, o.o.Command[0], append(slices.Clone(o.o.Command[1:]), "link", "-n", device)...) //nolint:gosec // the operator's own
+	cmd := exec.CommandContext(ctx, o.o.Command[0], append(slices.Clone(o.o.Command[1:]), "link", "-n", device)...) // the operator's own
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env, cmd.Stderr, cmd.WaitDelay = childEnv(), said, time.Second
 	out, err := cmd.StdoutPipe()
@@ -125,7 +125,7 @@ func (o *operator) Link(ctx context.Context, device string, show func(uri string
 	case shown != nil:
 		return "", shown
 	case ctx.Err() != nil:
-		return "", ctx.Err() //nolint:wrapcheck // the caller's own
+		return "", ctx.Err() // the caller's own
 	case err != nil:
 		return "", fmt.Errorf("%w: %w%s", errNoURI, err, said.lastLines())
 	case account == "":

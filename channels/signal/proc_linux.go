@@ -16,7 +16,7 @@ func awaitEnd(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return err //nolint:wrapcheck // only its presence matters
+			return err // only its presence matters
 		}
 	}
 }
@@ -50,7 +50,7 @@ func lockHolders(lock string) ([]int, error) {
 func punchHole(path string, upTo int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	defer func() { _ = f.Close() }()
 	if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, upTo); err != nil {

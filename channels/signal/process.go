@@ -28,7 +28,7 @@ func (p *process) start() error {
 	if p.hasKeeper {
 		var err error
 		if lifeline, err = p.cmd.StdinPipe(); err != nil {
-			return err //nolint:wrapcheck // the caller says what for
+			return err // the caller says what for
 		}
 	}
 	if err := p.cmd.Start(); err != nil {

@@ -98,7 +98,7 @@ func (l *socketCaller) connect(ctx context.Context) (*socketConn, error) {
 	}
 	conn, err := l.dial(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what for
+		return nil, err // the caller says what for
 	}
 	c = &socketConn{Conn: conn, waiting: map[string]chan<- callResult{}, done: make(chan struct{})}
 	l.mu.Lock()
@@ -178,14 +178,14 @@ func (c *socketConn) write(ctx context.Context, text []byte) (int, error) {
 	defer c.writing.Unlock()
 	deadline, _ := ctx.Deadline()
 	if err := c.SetWriteDeadline(deadline); err != nil {
-		return 0, err //nolint:wrapcheck // the caller says what for
+		return 0, err // the caller says what for
 	}
 	defer context.AfterFunc(ctx, func() { _ = c.SetWriteDeadline(time.Unix(1, 0)) })()
 	n, err := c.Write(text)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return n, err //nolint:wrapcheck // as above
+	return n, err // as above
 }
 
 // read brings answers to who waits for them, until the connection ends.
@@ -256,7 +256,7 @@ func readLine(r *bufio.Reader, limit int64) (text []byte, n int64, err error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
-			return text, n, err //nolint:wrapcheck // the caller knows what it reads
+			return text, n, err // the caller knows what it reads
 		case long:
 			return text, n, errTooLarge
 		default:

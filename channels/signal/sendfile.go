@@ -106,15 +106,15 @@ func (s *sender) writeOutgoing(ctx context.Context, f channels.File, content io.
 		err = os.MkdirAll(all, 0o700)
 	}
 	if err != nil {
-		return "", "", err //nolint:wrapcheck // it names the folder
+		return "", "", err // it names the folder
 	}
 	if dir, err = os.MkdirTemp(all, ""); err != nil {
-		return "", "", err //nolint:wrapcheck // it names the folder
+		return "", "", err // it names the folder
 	}
 	path = filepath.Join(dir, markup.FileName(f.Name))
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return dir, "", err //nolint:wrapcheck // it names the file
+		return dir, "", err // it names the file
 	}
 	_, err = io.Copy(out, &contextReader{ctx, content})
 	return dir, path, errors.Join(err, out.Close())
@@ -128,9 +128,9 @@ type contextReader struct {
 
 func (u *contextReader) Read(p []byte) (int, error) {
 	if err := context.Cause(u.ctx); err != nil {
-		return 0, err //nolint:wrapcheck // the caller's own
+		return 0, err // the caller's own
 	}
-	return u.r.Read(p) //nolint:wrapcheck // as above
+	return u.r.Read(p) // as above
 }
 
 // sendData makes a request with the file in it.

@@ -77,7 +77,7 @@ func (a *answerReader) readResult(data func(io.Reader) error) (json.RawMessage, 
 		}
 		out = json.RawMessage("{}")
 		_, err = io.Copy(io.Discard, text)
-		return err //nolint:wrapcheck // the caller knows what it reads
+		return err // the caller knows what it reads
 	})
 	return out, err
 }
@@ -135,7 +135,7 @@ func (a *answerReader) readValue(keep bool) ([]byte, error) {
 			if len(out) == 0 {
 				return nil, errGarbage
 			}
-			return out, a.in.UnreadByte() //nolint:wrapcheck // a byte was read
+			return out, a.in.UnreadByte() // a byte was read
 		}
 		if keep || len(out) == 0 {
 			if out = append(out, c); len(out) > a.limit {

@@ -193,7 +193,7 @@ func (r *receiver) reportException(t *journalEntry) error {
 	} else {
 		log.Error("message not decrypted by signal-cli; its sender may have to send it again")
 	}
-	return fmt.Errorf("signal-cli could not read it: %s: %s", markup.Brief(x.Type), markup.Brief(x.Message)) //nolint:err113 // for the operator
+	return fmt.Errorf("signal-cli could not read it: %s: %s", markup.Brief(x.Type), markup.Brief(x.Message)) // for the operator
 }
 
 // fillContents fills in what a message says, or why it is not used.

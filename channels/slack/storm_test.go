@@ -48,7 +48,7 @@ func (s *storm) accept(_ context.Context, m channels.Message) error {
 // stormSeed is PARLEY_SEED, or a random one.
 func stormSeed(t *testing.T) uint64 {
 	t.Helper()
-	seed := rand.Uint64() //nolint:gosec // any will do
+	seed := rand.Uint64() // any will do
 	if text := os.Getenv("PARLEY_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -65,7 +65,7 @@ func stormSeed(t *testing.T) uint64 {
 func TestF12_InAStormOfDisconnectsEverythingComesUnderOneID(t *testing.T) {
 	t.Parallel()
 	seed := stormSeed(t)
-	rng := rand.New(rand.NewPCG(seed, 0x12)) //nolint:gosec // it must repeat
+	rng := rand.New(rand.NewPCG(seed, 0x12)) // it must repeat
 	storms := 40
 	if os.Getenv("PARLEY_LONG") != "" {
 		storms = 200

@@ -60,7 +60,7 @@ func (c *Channel) post(ctx context.Context, method string, params any) error {
 	if err != nil {
 		return fmt.Errorf("post: %w", err)
 	}
-	return resp.Body.Close() //nolint:wrapcheck // it was read
+	return resp.Body.Close() // it was read
 }
 
 // callLibrary runs one of the library's calls and judges it by what went over the

@@ -48,7 +48,7 @@ type ephemeralEdit struct {
 // personOf returns the id of whom a private message is for.
 func personOf(private string) (int64, error) {
 	user, _, _ := strings.Cut(private, ".")
-	return strconv.ParseInt(user, 10, 64) //nolint:wrapcheck // its caller says what it is
+	return strconv.ParseInt(user, 10, 64) // its caller says what it is
 }
 
 // sendEphemeral sends a message that one person of a group sees, and never outside of its topic: a

@@ -25,7 +25,7 @@ const (
 	// the update again.
 	takeTimeout = 30 * time.Second
 
-	secretHeader = "X-Telegram-Bot-Api-Secret-Token" //nolint:gosec // its name
+	secretHeader = "X-Telegram-Bot-Api-Secret-Token" // its name
 )
 
 var errTakeTimeout = errors.New("the update was not stored in time")

@@ -20,7 +20,7 @@ import (
 	"parley/runtest"
 )
 
-const secretHeader = "X-Telegram-Bot-Api-Secret-Token" //nolint:gosec // its name
+const secretHeader = "X-Telegram-Bot-Api-Secret-Token" // its name
 
 // served is a channel in webhook mode whose Receive runs, over a Telegram in
 // memory.

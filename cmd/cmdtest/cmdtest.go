@@ -58,7 +58,7 @@ func Program(pkg string, tags ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in the cache folder
+	lock, err := os.OpenFile(filepath.Join(dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600) // in the cache folder
 	if err != nil {
 		return "", fmt.Errorf("lock the program %s: %w", name, err)
 	}
@@ -67,7 +67,7 @@ func Program(pkg string, tags ...string) (string, error) {
 		return "", fmt.Errorf("lock the program %s: %w", name, err)
 	}
 	target := filepath.Join(dir, name)
-	//nolint:gosec // packages of this module
+	// packages of this module
 	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags=-s -w", "-tags="+strings.Join(tags, ","), "-o", target, pkg)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

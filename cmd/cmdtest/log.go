@@ -30,7 +30,7 @@ func KeepLog(t testing.TB, name, path string) {
 
 // logTail returns the last lines of a log.
 func logTail(path string) string {
-	b, err := os.ReadFile(path) //nolint:gosec // of the test
+	b, err := os.ReadFile(path) // of the test
 	if err != nil {
 		return err.Error()
 	}
@@ -39,12 +39,12 @@ func logTail(path string) string {
 }
 
 func copyFile(to, from string) error {
-	src, err := os.Open(from) //nolint:gosec // of the test
+	src, err := os.Open(from) // of the test
 	if err != nil {
 		return err
 	}
 	defer func() { _ = src.Close() }()
-	dst, err := os.Create(to) //nolint:gosec // of the test
+	dst, err := os.Create(to) // of the test
 	if err != nil {
 		return err
 	}

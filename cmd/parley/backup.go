@@ -51,26 +51,26 @@ func (o *operator) writeBackup(ctx context.Context, ask *admin.Client, name stri
 		if err == nil {
 			err = fmt.Errorf("%s: %w: name another file, nothing is overwritten", name, fs.ErrExist)
 		}
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	var held backup.Manifest
 	err := createFileAtomic(name, func(f *os.File) error {
 		if err := ask.Backup(ctx, workspaces, f); err != nil {
-			return err //nolint:wrapcheck // it says what failed
+			return err // it says what failed
 		}
 		// What is on the disk is what will be restored.
 		a, err := backup.Open(ctx, f.Name())
 		if err != nil {
-			return err //nolint:wrapcheck // it says what is wrong
+			return err // it says what is wrong
 		}
 		held = a.Manifest
-		return a.Close() //nolint:wrapcheck // it says what failed
+		return a.Close() // it says what failed
 	})
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(o.out, "%s: %s, of %s.\nTo make a state folder of it: parley restore %s\n", name, describeBackup(held), formatTime(held.At), name)
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 // describeBackup says what a backup holds.
@@ -144,7 +144,7 @@ func restore(ctx context.Context, p program, file, config, state string, check b
 			return &exitError{exitConfig, err}
 		}
 		if place.Shared != "" {
-			return commandError(fmt.Errorf("%s of this configuration is elsewhere, and a backup is of one machine: name a folder with --state, or see docs/backup.md", place.Shared)) //nolint:err113 // for the operator
+			return commandError(fmt.Errorf("%s of this configuration is elsewhere, and a backup is of one machine: name a folder with --state, or see docs/backup.md", place.Shared)) // for the operator
 		}
 		state = place.StateDir
 	}

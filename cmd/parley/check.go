@@ -91,7 +91,7 @@ func check(p program, file string, roles []string) (found checked, err error) {
 	cfg, err := configs.Load(file, p.getenv, roles...)
 	if err != nil { // it was changed in this moment
 		found.OK, found.Mistakes = false, findingsOf(file, err)
-		return found, err //nolint:wrapcheck // it says every mistake
+		return found, err // it says every mistake
 	}
 	found.networks = networksOf(cfg)
 	for _, w := range append(cfg.Warnings(), said.list...) { // one by one, as none hides another
@@ -174,7 +174,7 @@ func report(p program, found checked, err error) error {
 			place += ": " + w.Path
 		}
 		if _, err := fmt.Fprintf(p.err, "%s: warning: %s\n", sanitize(place), sanitize(w.Message)); err != nil {
-			return err //nolint:wrapcheck // the caller says what failed
+			return err // the caller says what failed
 		}
 	}
 	if !found.OK {
@@ -185,11 +185,11 @@ func report(p program, found checked, err error) error {
 	}
 	for _, line := range found.networks {
 		if _, err := fmt.Fprintln(p.out, sanitize(line)); err != nil {
-			return err //nolint:wrapcheck // the caller says what failed
+			return err // the caller says what failed
 		}
 	}
 	_, err = fmt.Fprintf(p.out, "%s: ok\n", found.File)
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 var errNotOK = errors.New("the configuration is not in order; standard output says why")
@@ -200,7 +200,7 @@ func reportJSON(w io.Writer, found checked) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(found); err != nil {
-		return err //nolint:wrapcheck // the caller says what failed
+		return err // the caller says what failed
 	}
 	if !found.OK {
 		return &exitError{exitConfig, errNotOK}

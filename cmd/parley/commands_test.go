@@ -101,7 +101,7 @@ func TestEachCommandIsRunByATest(t *testing.T) {
 	}
 	functions := map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // of this package
+		text, err := os.ReadFile(file) // of this package
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func fetchDeadLetters(ctx context.Context, ask *admin.Client, reason string) ([]
 		}
 		return true
 	})
-	return ls, err //nolint:wrapcheck // it names what was asked
+	return ls, err // it names what was asked
 }
 
 func completeDeadLetters(p program) cobra.CompletionFunc {
@@ -193,7 +193,7 @@ func (o *operator) redeliver(ctx context.Context, ask *admin.Client, chosen []ad
 		failed = errors.Join(failed, o.printJSON(done))
 	}
 	for _, r := range done.Refused {
-		failed = errors.Join(failed, errors.New(sanitize(r.Error))) //nolint:err113 // for the operator
+		failed = errors.Join(failed, errors.New(sanitize(r.Error))) // for the operator
 	}
 	if failed == nil && len(chosen) == 0 && !o.json {
 		_, failed = fmt.Fprintln(o.out, "There are no such dead letters.")

@@ -28,7 +28,7 @@ func (p program) confirm(ctx context.Context, question string) error {
 	}()
 	select {
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // who interrupted it knows
+		return context.Cause(ctx) // who interrupted it knows
 	case said := <-answer:
 		if said == "y" || said == "yes" {
 			return nil

@@ -112,10 +112,10 @@ func askRunning(ctx context.Context, socket string) (*doctor.Running, error) {
 	defer cancel()
 	st, err := admin.NewClient(socket).Status(ctx)
 	if errors.Is(err, admin.ErrNoGateway) {
-		return nil, nil //nolint:nilnil // as the comment says
+		return nil, nil // as the comment says
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names what was asked
+		return nil, err // it names what was asked
 	}
 	r := &doctor.Running{PID: st.PID, Version: st.Version, Problems: st.Problems, Servers: st.MCP}
 	if b := st.Sandbox; b != nil {
@@ -131,7 +131,7 @@ func printExaminedJSON(w io.Writer, r examined) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(r) //nolint:wrapcheck // the caller says what failed
+	return e.Encode(r) // the caller says what failed
 }
 
 // printExamined prints a line for each finding, and below what is not fine what it means and how it
@@ -149,7 +149,7 @@ func printExamined(w io.Writer, r examined, all bool) error {
 		}
 	}
 	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 // verdictOf returns how doctor ends.
@@ -163,7 +163,7 @@ func verdictOf(r examined) error {
 			warned++
 		}
 	}
-	text := fmt.Errorf("parley: doctor found %s and %s", plural(problems, "error"), plural(warned, "warning")) //nolint:err113 // for the operator
+	text := fmt.Errorf("parley: doctor found %s and %s", plural(problems, "error"), plural(warned, "warning")) // for the operator
 	switch {
 	case problems > 0:
 		return &exitError{exitProblem, text}

@@ -25,7 +25,7 @@ func TestDoctorOfMCPServers(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho written > /workspace/left\necho no library, $SECRET >&2\nexit 7\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho written > /workspace/left\necho no library, $SECRET >&2\nexit 7\n"), 0o755); err != nil { // a program
 		t.Fatal(err)
 	}
 	port := func(s *httptest.Server) int { return s.Listener.Addr().(*net.TCPAddr).Port }

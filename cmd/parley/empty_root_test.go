@@ -203,7 +203,7 @@ channels: {telegram: {main: {token: "${TELEGRAM_TOKEN}", access: {people: ["1"]}
 providers: {anthropic: {api_key: "${ANTHROPIC_API_KEY}"}}
 agents: {main: {model: anthropic/claude-haiku-5-5}}
 `
-	//nolint:gosec // another user must read it, and it holds no secret
+	// another user must read it, and it holds no secret
 	if err := os.WriteFile(filepath.Join(root, "parley.yaml"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ the conversation.`,
 		ValidArgsFunction: completeSessions(p),
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		if file == "" {
-			return ask.Export(ctx, args[0], o.out) //nolint:wrapcheck // it names what was asked
+			return ask.Export(ctx, args[0], o.out) // it names what was asked
 		}
 		return writeFileAtomic(file, func(f *os.File) error { return ask.Export(ctx, args[0], f) })
 	})
@@ -49,12 +49,12 @@ func writeFileAtomic(name string, write func(*os.File) error) (err error) {
 		if !st.Mode().IsRegular() {
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
 			if err != nil {
-				return err //nolint:wrapcheck // it names the file
+				return err // it names the file
 			}
 			return errors.Join(write(f), f.Close())
 		}
 		if name, err = filepath.EvalSymlinks(name); err != nil {
-			return err //nolint:wrapcheck // it names the file
+			return err // it names the file
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
@@ -67,7 +67,7 @@ func writeFileAtomic(name string, write func(*os.File) error) (err error) {
 		}
 	}()
 	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return err //nolint:wrapcheck // each says what failed
+		return err // each says what failed
 	}
 	if err := os.Rename(f.Name(), name); err != nil {
 		return fmt.Errorf("make %s: %w", name, err)

@@ -135,13 +135,13 @@ func printFocus(w io.Writer, u admin.UsageReport) error {
 		}
 	}
 	out.Flush()
-	return out.Error() //nolint:wrapcheck // the caller says what failed
+	return out.Error() // the caller says what failed
 }
 
 func newFocusRow(g admin.Usage) (r focusRow, err error) {
 	_, also := focusBy()
 	if len(g.Also) != len(also) {
-		return r, fmt.Errorf("the gateway sums up by %d things, not by %d: is it as new as this program?", len(g.Also)+1, len(also)+1) //nolint:err113 // for the operator
+		return r, fmt.Errorf("the gateway sums up by %d things, not by %d: is it as new as this program?", len(g.Also)+1, len(also)+1) // for the operator
 	}
 	r = focusRow{Usage: g, channel: g.Also[1], agent: g.Also[2], purpose: g.Also[3]}
 	if r.day, err = time.Parse(time.DateOnly, g.Group); err != nil {
@@ -150,5 +150,5 @@ func newFocusRow(g admin.Usage) (r focusRow, err error) {
 	r.provider, r.model, _ = strings.Cut(g.Also[0], "/")
 	tags, err := json.Marshal(map[string]string{"agent": r.agent, "channel": r.channel, "purpose": r.purpose})
 	r.tagged = string(tags)
-	return r, err //nolint:wrapcheck // texts
+	return r, err // texts
 }

@@ -77,7 +77,7 @@ var errNoRole = newUsageError("--role says nothing; it is gateway, worker, or bo
 // buildGateway builds the gateway of the configuration in file. Its error is the mistakes in it.
 func buildGateway(p program, file string, roles []string, logger func(settings.LogConfig, slog.Leveler) *slog.Logger) (*gateway.Gateway, error) {
 	load := func() (settings.Config, error) {
-		return configs.Load(file, p.getenv, roles...) //nolint:wrapcheck // it says every mistake
+		return configs.Load(file, p.getenv, roles...) // it says every mistake
 	}
 	locate := func(err error) error { return configs.Locate(file, p.getenv, err) }
 	cfg, err := load()

@@ -22,7 +22,7 @@ func TestARunningGatewayIsNoOpenBook(t *testing.T) {
 		t.Fatal(err)
 	}
 	// By a name that whoever it runs as can reach.
-	dir, err := os.MkdirTemp("/tmp", "parley") //nolint:usetesting // a test's own folder is closed to others
+	dir, err := os.MkdirTemp("/tmp", "parley") // a test's own folder is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestARunningGatewayIsNoOpenBook(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := os.Getuid()
-	cmd := exec.Command(reach, "run", "--config", filepath.Join(dir, "parley.yaml")) //nolint:noctx,gosec // ended below
+	cmd := exec.Command(reach, "run", "--config", filepath.Join(dir, "parley.yaml")) //nolint:noctx // ended below
 	if owner == 0 {                                                                  // who is root may read everything: another one runs it
 		owner = 65534
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -72,7 +72,7 @@ func TestARunningGatewayIsNoOpenBook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != 0 || owner == 0 { //nolint:forcetypeassert // on Linux
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != 0 || owner == 0 { // on Linux
 		t.Errorf("its environment is open to user %d, who runs it", uid)
 	}
 	limits, err := os.ReadFile(proc + "/limits")

@@ -107,7 +107,7 @@ func checkReady(ctx context.Context, address string) error {
 	var report map[string]string
 	err = json.NewDecoder(io.LimitReader(resp.Body, maxReport)).Decode(&report)
 	if resp.StatusCode != http.StatusServiceUnavailable || err != nil {
-		return &exitError{exitNobody, fmt.Errorf("parley: at %s something else than a gateway answers: status %d to GET /readyz", address, resp.StatusCode)} //nolint:err113 // for the operator
+		return &exitError{exitNobody, fmt.Errorf("parley: at %s something else than a gateway answers: status %d to GET /readyz", address, resp.StatusCode)} // for the operator
 	}
 	var why []string
 	for _, name := range slices.Sorted(maps.Keys(report)) {
@@ -115,5 +115,5 @@ func checkReady(ctx context.Context, address string) error {
 			why = append(why, sanitize(name+": "+report[name]))
 		}
 	}
-	return &exitError{exitFailed, errors.New("parley: not ready: " + strings.Join(why, "; "))} //nolint:err113 // for the operator
+	return &exitError{exitFailed, errors.New("parley: not ready: " + strings.Join(why, "; "))} // for the operator
 }

@@ -66,7 +66,7 @@ What depends on other values only check-config knows.`,
 func writeNewFile(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: it exists, and is left as it is", file) //nolint:err113 // for the operator
+		return fmt.Errorf("%s: it exists, and is left as it is", file) // for the operator
 	}
 	if err != nil {
 		return fmt.Errorf("write a configuration: %w", err)

@@ -23,7 +23,7 @@ func hangingGateway(t *testing.T) (state string, asked <-chan struct{}) {
 		t.Fatal(err)
 	}
 	heard := make(chan struct{}, 1)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // of this test
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // of this test
 		_, _ = w.Write([]byte("PK"))
 		_ = http.NewResponseController(w).Flush()
 		heard <- struct{}{}

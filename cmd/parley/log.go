@@ -86,7 +86,7 @@ func (h *terminalHandler) Handle(ctx context.Context, r slog.Record) error {
 	at := r.Time
 	r.Time = time.Time{} // it stands before it
 	if err := h.rest.Handle(ctx, r); err != nil {
-		return err //nolint:wrapcheck // the handler's own
+		return err // the handler's own
 	}
 	message := r.Message
 	if strings.ContainsFunc(message, func(c rune) bool { return !strconv.IsPrint(c) }) {
@@ -98,7 +98,7 @@ func (h *terminalHandler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	_, err := fmt.Fprintf(h.line.out, "%s%s %s%s\n", clock, h.paint(levelColour(r.Level), fmt.Sprintf("%-5s", r.Level)),
 		message, h.paint(faint, before(" ", strings.TrimRight(h.line.rest.String(), "\n"))))
-	return err //nolint:wrapcheck // as above
+	return err // as above
 }
 
 // before returns what with first in front of it, unless there is none.

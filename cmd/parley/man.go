@@ -39,7 +39,7 @@ func pageDate(getenv func(string) (string, bool)) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is %q, not a number of seconds", epoch) //nolint:err113 // for the operator
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is %q, not a number of seconds", epoch) // for the operator
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

@@ -157,7 +157,7 @@ too. Only tools that the configuration names are offered.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, args []string) error {
 		page, err := ask.MCP().Servers(ctx)
 		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+			return err // it names what was asked
 		}
 		s, err := findServer(page, args[0])
 		if err != nil {
@@ -184,11 +184,11 @@ too. Only tools that the configuration names are offered.`,
 				return errors.Join(err, o.printJSON(done))
 			}
 			if err != nil {
-				return err //nolint:wrapcheck // it names what was asked
+				return err // it names what was asked
 			}
 			if done = append(done, now); !o.json {
 				if _, err := fmt.Fprintf(o.out, "%s is %s from the next turn on\n\n", sanitize(now.Name), string(now.State)); err != nil {
-					return err //nolint:wrapcheck // the caller says what failed
+					return err // the caller says what failed
 				}
 			}
 		}
@@ -198,7 +198,7 @@ too. Only tools that the configuration names are offered.`,
 		case len(done) == 0:
 			_, err = fmt.Fprintf(o.out, "No tool of %s waits for consent.\n", sanitize(s.Name))
 		}
-		return err //nolint:wrapcheck // the caller says what failed
+		return err // the caller says what failed
 	})
 }
 
@@ -234,7 +234,7 @@ func findServer(page admin.ServerPage, name string) (mcp.Status, error) {
 func findTool(ctx context.Context, ask *admin.Client, server, tool string) (mcp.ToolStatus, error) {
 	page, err := ask.MCP().Servers(ctx)
 	if err != nil {
-		return mcp.ToolStatus{}, err //nolint:wrapcheck // it names what was asked
+		return mcp.ToolStatus{}, err // it names what was asked
 	}
 	s, err := findServer(page, server)
 	if err != nil {
@@ -286,7 +286,7 @@ func printServers(w io.Writer, servers []mcp.Server) error {
 			network = ", logs in as " + sanitize(s.OAuth.ClientID) + " at " + sanitize(s.OAuth.Issuer)
 		}
 		if _, err := fmt.Fprintf(w, "MCP server %s: %s%s; tools: %s\n", s.Name, sanitize(s.Where()), network, strings.Join(names, ", ")); err != nil {
-			return err //nolint:wrapcheck // the caller says what failed
+			return err // the caller says what failed
 		}
 	}
 	return nil

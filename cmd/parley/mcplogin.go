@@ -71,7 +71,7 @@ func (o *operator) login(ctx context.Context, ask *admin.Client, server string, 
 	started, err := ask.MCP().BeginLogin(ctx, server, "http://"+l.Addr().String()+"/callback", scopes)
 	if err != nil {
 		_ = l.Close()
-		return err //nolint:wrapcheck // it names what was asked
+		return err // it names what was asked
 	}
 	if l, err = o.listenAt(ctx, l, started.Redirect); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (o *operator) login(ctx context.Context, ask *admin.Client, server string, 
 	}
 	st, err := ask.MCP().FinishLogin(ctx, server, address)
 	if err != nil {
-		return err //nolint:wrapcheck // it names what was asked
+		return err // it names what was asked
 	}
 	text := "Logged in at " + sanitize(st.Name)
 	if st.Login != nil {
@@ -97,7 +97,7 @@ func (o *operator) login(ctx context.Context, ask *admin.Client, server string, 
 		}
 	}
 	_, err = fmt.Fprintln(o.out, text+".")
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 // listenAt returns what listens where the browser is led to: l, or something else if the
@@ -113,7 +113,7 @@ func (o *operator) listenAt(ctx context.Context, l net.Listener, redirect string
 	}
 	_ = l.Close()
 	if u.Scheme != "http" {
-		return nil, nil //nolint:nilnil // then the address is pasted
+		return nil, nil // then the address is pasted
 	}
 	l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", u.Host)
 	if err != nil {
@@ -130,7 +130,7 @@ func (o *operator) explainLogin(s oauth.Started, listens bool) error {
 		text += "The page at the end has an address that begins with " + sanitize(s.Redirect) + ";\npaste it here:\n"
 	}
 	_, err := io.WriteString(o.out, text)
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 var (

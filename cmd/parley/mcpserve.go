@@ -24,7 +24,7 @@ gateway may end and start again meanwhile. It has to run as the user that the ga
 runs as.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
-		return reception.Server{Desk: frontDesk{ask}, Version: version()}.Serve(ctx, o.in, o.out) //nolint:wrapcheck // it says what failed
+		return reception.Server{Desk: frontDesk{ask}, Version: version()}.Serve(ctx, o.in, o.out) // it says what failed
 	})
 }
 

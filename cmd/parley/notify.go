@@ -49,7 +49,7 @@ func newServiceManager(getenv func(string) (string, bool), pid int) (serviceMana
 	}
 	n, err := strconv.ParseInt(usec, 10, 64)
 	if m.patience = time.Duration(n) * time.Microsecond; err != nil || n <= 0 || m.patience.Microseconds() != n {
-		return serviceManager{}, fmt.Errorf("WATCHDOG_USEC is %q, not a number of microseconds", usec) //nolint:err113 // for the operator
+		return serviceManager{}, fmt.Errorf("WATCHDOG_USEC is %q, not a number of microseconds", usec) // for the operator
 	}
 	return m, nil
 }

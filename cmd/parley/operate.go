@@ -121,7 +121,7 @@ func (p program) print(write func(b *bytes.Buffer)) error {
 	var b bytes.Buffer
 	write(&b)
 	_, err := p.out.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 // printJSON prints v with an end of line.
@@ -129,5 +129,5 @@ func (o *operator) printJSON(v any) error {
 	e := json.NewEncoder(o.out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v) //nolint:wrapcheck // the caller says what failed
+	return e.Encode(v) // the caller says what failed
 }

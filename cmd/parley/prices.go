@@ -123,7 +123,7 @@ would be refused.`,
 			}
 			for _, u := range us {
 				if u.Refused {
-					return &exitError{exitConfig, fmt.Errorf("%s: models without a price are refused", file)} //nolint:err113 // for the operator
+					return &exitError{exitConfig, fmt.Errorf("%s: models without a price are refused", file)} // for the operator
 				}
 			}
 			_, err = fmt.Fprintf(p.out, "%s: ok\n", file)

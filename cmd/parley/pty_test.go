@@ -24,7 +24,7 @@ func tty(t *testing.T) (screen, program *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd := int(screen.Fd()) //nolint:gosec // a file descriptor is small
+	fd := int(screen.Fd()) // a file descriptor is small
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestTryIsAChatInARealTerminal(t *testing.T) {
 // mode returns how a terminal treats keys.
 func mode(t *testing.T, f *os.File) uint32 {
 	t.Helper()
-	m, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) //nolint:gosec // a file descriptor is small
+	m, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) // a file descriptor is small
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ cannot be read or replayed. go doc parley/replay says what is compared.`,
 func replayFile(ctx context.Context, name string, current bool) (_ *replay.Report, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err // it names the file
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r, err := recording.Read(f)

@@ -117,7 +117,7 @@ registered until then.`,
 	}, func(ctx context.Context, o *operator, ask *admin.Client, _ []string) error {
 		done, err := ask.Linked(networkSignal, channel).Link(ctx, device, func(l admin.LinkStep) error { return showLink(o, l.URI) })
 		if err != nil {
-			return err //nolint:wrapcheck // it names what was asked
+			return err // it names what was asked
 		}
 		return printLinked(o, done)
 	}), &channel)
@@ -139,7 +139,7 @@ address with another program; it holds for about a minute:
   %s
 
 `, code, sanitize(uri))
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 func printLinked(o *operator, l admin.LinkStep) error {
@@ -149,5 +149,5 @@ func printLinked(o *operator, l admin.LinkStep) error {
 			sanitize(l.Configured), sanitize(l.Account), sanitize(l.Channel))
 	}
 	_, err := fmt.Fprintf(o.out, "Linked to %s. %s\n", sanitize(l.Account), next)
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }

@@ -20,7 +20,7 @@ func TestTheProgramHasNoTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(path) //nolint:gosec // the program under test
+	program, err := os.ReadFile(path) // the program under test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func printTools(w io.Writer, specs []commandline.Spec) error {
 		if s.Program.Path != "" { // else this process runs no turns
 			whole, err := s.Program.Sum()
 			if err != nil {
-				return err //nolint:wrapcheck // the caller says what failed
+				return err // the caller says what failed
 			}
 			program, sum = s.Program.Path, whole[:12]
 		}
@@ -98,7 +98,7 @@ func printTools(w io.Writer, specs []commandline.Spec) error {
 	var b bytes.Buffer
 	t.print(&b)
 	_, err := w.Write(b.Bytes())
-	return err //nolint:wrapcheck // the caller says what failed
+	return err // the caller says what failed
 }
 
 func toolsCallCommand(p program) *cobra.Command {

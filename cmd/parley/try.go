@@ -50,7 +50,7 @@ with the last one.`,
 			}
 			err = errors.Join(try.Run(cmd.Context(), o), restore())
 			if errors.Is(err, try.ErrModel) || errors.Is(err, try.ErrChannel) {
-				return err //nolint:wrapcheck // a mistake in the command line: said as it is
+				return err // a mistake in the command line: said as it is
 			}
 			return runError(cmd.Context(), err)
 		},
@@ -79,7 +79,7 @@ func openScreen(p program, o *try.Options) (restore func() error, err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return func() error { return nil }, nil
 	} else if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it was
+		return nil, err // it says what it was
 	}
 	o.Screen = terminal.New(in, out, func() (columns, rows int) { return terminal.Size(out) })
 	o.Colour = p.wantsColour()

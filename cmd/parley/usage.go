@@ -151,5 +151,5 @@ func printUsageCSV(w io.Writer, u admin.UsageReport) error {
 		}
 	}
 	out.Flush()
-	return out.Error() //nolint:wrapcheck // the caller says what failed
+	return out.Error() // the caller says what failed
 }

@@ -31,13 +31,13 @@ has more to say than is read, events are left out.`,
 		if len(args) > 0 {
 			id = args[0]
 		}
-		return ask.Events(ctx, id, nil, func(e activity.Event, line []byte) error { //nolint:wrapcheck // it names what was asked
+		return ask.Events(ctx, id, nil, func(e activity.Event, line []byte) error { // it names what was asked
 			if o.json {
 				_, err := fmt.Fprintln(o.out, sanitize(string(line)))
-				return err //nolint:wrapcheck // the caller says what failed
+				return err // the caller says what failed
 			}
 			_, err := fmt.Fprintln(o.out, eventLine(e))
-			return err //nolint:wrapcheck // likewise
+			return err // likewise
 		})
 	})
 	return c

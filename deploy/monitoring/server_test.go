@@ -140,7 +140,7 @@ func (p *watcher) get(path string) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, body) //nolint:err113 // for the test's output
+		err = fmt.Errorf("%s: %s", resp.Status, body) // for the test's output
 	}
 	return body, err
 }

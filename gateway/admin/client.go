@@ -294,7 +294,7 @@ type errorKeeper struct {
 
 func (k *errorKeeper) Write(b []byte) (n int, err error) {
 	n, k.failed = k.to.Write(b)
-	return n, k.failed //nolint:wrapcheck // the caller says what failed
+	return n, k.failed // the caller says what failed
 }
 
 // readAnswer reads the whole of an answer.

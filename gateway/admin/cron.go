@@ -74,7 +74,7 @@ func (desk jobDesk) jobs(r *http.Request) (any, error) {
 	}
 	runs, err := schedule.FindRuns(ctx, desk.o.Store, now.Add(-schedule.LookedBack), mostSessions, func(job, _ string) (string, bool) { return job, true })
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says of what
+		return nil, err // it says of what
 	}
 	for _, j := range jobs {
 		one, err := desk.describeJob(ctx, j)
@@ -98,7 +98,7 @@ func (desk jobDesk) describeJob(ctx context.Context, j schedule.Job) (Job, error
 	}
 	p, _, err := schedule.ReadProgress(ctx, desk.o.Store, j.Name, desk.o.Now())
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return d, err //nolint:wrapcheck // it says of which record
+		return d, err // it says of which record
 	}
 	d.Passed, d.Because = p.Passed, p.Because
 	if j.Key == (sessionkeys.Key{}) { // a person's, who may not have it run

@@ -91,7 +91,7 @@ func (e *untimedWriter) Write(b []byte) (int, error) {
 	if err := e.control.SetWriteDeadline(time.Now().Add(answerWithin)); err != nil {
 		return 0, fmt.Errorf("give the answer time: %w", err)
 	}
-	return e.w.Write(b) //nolint:wrapcheck // the recording says what it wrote
+	return e.w.Write(b) // the recording says what it wrote
 }
 
 // Export writes the recording of the tree that a session stands in, whose id
@@ -121,7 +121,7 @@ type lastLineWriter struct {
 func (l *lastLineWriter) Write(b []byte) (int, error) {
 	n, err := l.to.Write(b)
 	if err != nil {
-		return n, err //nolint:wrapcheck // the caller says what failed
+		return n, err // the caller says what failed
 	}
 	for part := range bytes.Lines(b) {
 		if l.over {

@@ -138,7 +138,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 		if err := json.NewEncoder(out).Encode(l); err != nil {
 			return fmt.Errorf("answer the operator: %w", err)
 		}
-		return out.control.Flush() //nolint:wrapcheck // the operator has gone
+		return out.control.Flush() // the operator has gone
 	}
 	// The request is read; a telephone takes longer than that may.
 	if err := out.control.SetReadDeadline(time.Time{}); err != nil {

@@ -42,7 +42,7 @@ func sessionPage(r *http.Request, ask *Client) (page.Page, error) {
 			v.Asked = n
 		}
 		if sum, err = sum.Add(costs.Amount(n.Own)); err != nil {
-			return page.Page{}, err //nolint:wrapcheck // it says that it is too much
+			return page.Page{}, err // it says that it is too much
 		}
 	}
 	v.Settled = USD(sum)

@@ -140,7 +140,7 @@ func (desk budgetDesk) raiseBudget(r *http.Request) (any, error) {
 	}
 	raise := approvals.RaiseByOperator(actor(ctx), sp.scope, q.Budget, amount, q.For, now)
 	if _, err := raise.WriteUnasked(ctx, desk.o.Store, now); err != nil {
-		return nil, err //nolint:wrapcheck // it says which
+		return nil, err // it says which
 	}
 	desk.o.Logger.Info("budget raised by the operator", "budget", q.Budget, "of", sp.of, "amount_usd", amount, "until", raise.Raise.Until, "request", raise.ID, "by", actor(ctx))
 	return desk.describeRaise(ctx, raise, []spender{sp}, now)
@@ -276,7 +276,7 @@ func (desk budgetDesk) revokeRaise(r *http.Request) (any, error) {
 		return nil, newError(Refused, "that raise was changed meanwhile: look with parley budget ls, and do it again if it is still to be done")
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says which
+		return nil, err // it says which
 	}
 	desk.o.Logger.Info("raise of a budget taken back by the operator", "budget", revoked.Raise.Name, "amount_usd", revoked.Raise.Amount, "request", revoked.ID, "by", actor(ctx))
 	known, err := desk.spenders(ctx, now)

@@ -23,7 +23,7 @@ const (
 // reader reads the ledger entry by entry, and finds out whose each is.
 type reader struct {
 	o    *Options
-	ctx  context.Context //nolint:containedctx // of the one question that the reader lives for
+	ctx  context.Context // of the one question that the reader lives for
 	keys map[sessionkeys.SessionID]sessionkeys.Key
 	asks map[string][2]string // of turns: person and group
 	sums map[string]*Usage

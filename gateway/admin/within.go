@@ -21,7 +21,7 @@ func (a *answer) WriteHeader(status int) { a.status = status }
 
 // Write implements [http.ResponseWriter].
 func (a *answer) Write(b []byte) (int, error) {
-	return a.body.Write(b) //nolint:wrapcheck // it never fails
+	return a.body.Write(b) // it never fails
 }
 
 // response returns the answer as a client reads it.

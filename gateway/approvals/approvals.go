@@ -264,7 +264,7 @@ func (r Request) RecordID() sessions.RecordID {
 func (r Request) Record(now time.Time) (sessions.Record, error) {
 	rec, err := records.New(r.RecordID(), r.revision, r, now)
 	if err != nil {
-		return rec, err //nolint:wrapcheck // it says which
+		return rec, err // it says which
 	}
 	rec.Expires = r.Expires.Add(kept)
 	return rec, nil

@@ -63,7 +63,7 @@ func (d *Desk) Waiting(ctx context.Context, channel string) ([]Question, error) 
 		switch {
 		case errors.Is(err, sessions.ErrNotFound):
 		case err != nil:
-			return nil, err //nolint:wrapcheck // the caller says what it looked for
+			return nil, err // the caller says what it looked for
 		case m.Session == r.Session:
 			waiting = append(waiting, Question{r, m.Key})
 		}
@@ -84,13 +84,13 @@ func (d *Desk) Elsewhere(ctx context.Context, channel, code, own string) (*Quest
 		switch {
 		case q.Code != code:
 		case q.Token == own:
-			return nil, nil //nolint:nilnil // it is asked here, which is no error
+			return nil, nil // it is asked here, which is no error
 		default:
 			found = append(found, q)
 		}
 	}
 	if len(found) != 1 {
-		return nil, nil //nolint:nilnil // as the comment says
+		return nil, nil // as the comment says
 	}
 	return &found[0], nil
 }
@@ -107,7 +107,7 @@ func (d *Desk) Private(ctx context.Context, channel, code, own string) (*Questio
 			return &q, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // most questions are everybody's, which is no error
+	return nil, nil // most questions are everybody's, which is no error
 }
 
 // Show notes that a person of the request's channel was shown it, in the answer to an event.

@@ -76,7 +76,7 @@ func markUnasked(ctx context.Context, s UnaskedStore, until, now time.Time) erro
 	for range markTries {
 		was, revision, err := records.Read[unasked](ctx, s, lastUnasked, now)
 		if err != nil && !errors.Is(err, records.ErrUnreadable) {
-			return err //nolint:wrapcheck // it says which record
+			return err // it says which record
 		}
 		if !was.Until.Before(until) {
 			return nil
@@ -98,7 +98,7 @@ func HasUnasked(ctx context.Context, s records.Store, at time.Time) (bool, error
 	if errors.Is(err, records.ErrUnreadable) {
 		return true, nil // so they are looked at
 	}
-	return at.Before(mark.Until), err //nolint:wrapcheck // it says which record
+	return at.Before(mark.Until), err // it says which record
 }
 
 // IsByOperator reports whether r is of RaiseByOperator: no conversation waits for it.

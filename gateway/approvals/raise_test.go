@@ -113,7 +113,7 @@ func (s busyStore) WriteRecord(ctx context.Context, r sessions.Record) (int64, e
 	if r.ID.Kind == s.kind {
 		return 0, errBusy
 	}
-	return s.UnaskedStore.WriteRecord(ctx, r) //nolint:wrapcheck // as it is
+	return s.UnaskedStore.WriteRecord(ctx, r) // as it is
 }
 
 // A raise by the operator that failed raises nothing, also not when they raise the budget again: that

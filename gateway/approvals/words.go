@@ -34,7 +34,7 @@ var spelledMark = regexp.MustCompile(`(?i)(:closed\\*_lock\\*_with\\*_key):`)
 // Petition returns what a call asks people to permit.
 func Petition(t tools.Tool, c tools.Call) (tools.Petition, error) {
 	if p, ok := t.(tools.Petitioner); ok {
-		return p.Petition(c) //nolint:wrapcheck // the tool's own words
+		return p.Petition(c) // the tool's own words
 	}
 	var text bytes.Buffer
 	if err := json.Indent(&text, c.Arguments, "", "  "); err != nil {

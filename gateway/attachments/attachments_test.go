@@ -138,7 +138,7 @@ func words(all []attachments.Result) (ws []string) {
 
 func (r *fixture) content(path string) string {
 	r.t.Helper()
-	text, err := os.ReadFile(filepath.Join(r.space, path)) //nolint:gosec // a test's
+	text, err := os.ReadFile(filepath.Join(r.space, path)) // a test's
 	if err != nil {
 		r.t.Error(err)
 	}

@@ -59,7 +59,7 @@ func checkPicture(workspace, place string, decode func(io.Reader) (image.Config,
 	defer func() { _ = root.Close() }()
 	file, err := root.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", err //nolint:wrapcheck // it names the file
+		return "", err // it names the file
 	}
 	defer func() { _ = file.Close() }()
 	size, err := decode(bufio.NewReader(file))

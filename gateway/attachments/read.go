@@ -38,7 +38,7 @@ func (b *Importer) addTexts(ctx context.Context, r Request, said [][]Result) err
 			}
 			t, err := b.Texts.Read(ctx, r.Workspace, f.Path, left, max(0, b.Config.PDFPages))
 			if err != nil {
-				return err //nolint:wrapcheck // Bring does
+				return err // Bring does
 			}
 			if t.Problem == documents.Other && isSound(r.Files[i][k], f.MIME) {
 				f.addNote("which nobody here can hear: say so")

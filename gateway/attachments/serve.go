@@ -177,7 +177,7 @@ type countingWriter struct {
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	return n, err //nolint:wrapcheck // Fetch returns it in the chain of its own error
+	return n, err // Fetch returns it in the chain of its own error
 }
 
 // classify returns why a file will never be had; p is empty when it may be, after wait. With

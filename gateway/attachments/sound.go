@@ -56,12 +56,12 @@ func probeSound(workspace, place string, f File) (*transcript.Sound, error) {
 	defer func() { _ = root.Close() }()
 	file, err := root.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err // it names the file
 	}
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err // as above
 	}
 	head := make([]byte, sniffed)
 	n, err := io.ReadFull(file, head)
@@ -70,7 +70,7 @@ func probeSound(workspace, place string, f File) (*transcript.Sound, error) {
 	}
 	ending := soundExtension(head[:n])
 	if ending == "" {
-		return nil, nil //nolint:nilnil // that is no mistake
+		return nil, nil // that is no mistake
 	}
 	s := &transcript.Sound{
 		Name: strings.TrimSuffix(path.Base(place), path.Ext(place)) + ending, Bytes: info.Size(), Spoken: f.Kind == channels.Voice,
@@ -78,7 +78,7 @@ func probeSound(workspace, place string, f File) (*transcript.Sound, error) {
 	length := time.Duration(f.Millis) * time.Millisecond
 	if ending == ".ogg" {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return nil, err //nolint:wrapcheck // as above
+			return nil, err // as above
 		}
 		length = max(length, oggLength(file))
 	}

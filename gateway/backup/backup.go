@@ -104,7 +104,7 @@ func (s Source) Write(ctx context.Context, w io.Writer, workspaces bool) error {
 		// The server has compressed it already.
 		return a.create(&zip.FileHeader{Name: path.Join(logFolder, stream), Method: zip.Store, Modified: m.At})
 	}); err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
 	if m.Generation != c.Generation {
 		return fmt.Errorf("the database knows the message log %q, and beside it lies %q", c.Generation, m.Generation)
@@ -140,7 +140,7 @@ func (s Source) addDatabase(a *archive) (c sqlite.Copy, err error) {
 	}
 	at := s.Now()
 	if c, err = s.Store.CopyTo(a.ctx, beside); err != nil {
-		return c, err //nolint:wrapcheck // it says all
+		return c, err // it says all
 	}
 	f, err := os.Open(beside)
 	if err = errors.Join(err, os.Remove(beside)); err != nil {
@@ -170,7 +170,7 @@ func checkRoom(database, dir string) error {
 
 // archive is being written.
 type archive struct {
-	ctx   context.Context //nolint:containedctx // of the one call that writes it
+	ctx   context.Context // of the one call that writes it
 	zip   *zip.Writer
 	files []File
 
@@ -248,12 +248,12 @@ func (a *archive) addFile(from folders.File, name string) error {
 		return nil
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what failed
+		return err // the caller says what failed
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	st, err := f.Stat()
 	if err != nil || !st.Mode().IsRegular() {
-		return err //nolint:wrapcheck // the caller says what failed
+		return err // the caller says what failed
 	}
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: st.ModTime()}
 	h.SetMode(st.Mode().Perm() | 0o600)

@@ -89,7 +89,7 @@ func (a *Archive) readManifest(file string) error {
 	}
 	known, err := sqlite.Schema()
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
 	m := a.Manifest
 	if m.Format != format || m.Schema > known {
@@ -153,7 +153,7 @@ func (a *Archive) copyFile(ctx context.Context, f File, w io.Writer) error {
 
 // endingReader ends with its context.
 type endingReader struct {
-	ctx context.Context //nolint:containedctx // of the one copy
+	ctx context.Context // of the one copy
 	r   io.Reader
 }
 
@@ -161,5 +161,5 @@ func (e *endingReader) Read(p []byte) (int, error) {
 	if e.ctx.Err() != nil {
 		return 0, context.Cause(e.ctx)
 	}
-	return e.r.Read(p) //nolint:wrapcheck // the caller says what failed
+	return e.r.Read(p) // the caller says what failed
 }

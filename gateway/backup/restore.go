@@ -96,7 +96,7 @@ func moveNew(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &fs.PathError{Op: "restore", Path: to, Err: fs.ErrExist}
 	}
-	return os.Rename(from, to) //nolint:wrapcheck // it names both
+	return os.Rename(from, to) // it names both
 }
 
 // targets are what a restore puts into the state folder.
@@ -167,7 +167,7 @@ func (a *Archive) unpack(ctx context.Context, stage string) error {
 func (a *Archive) unpackFile(ctx context.Context, stage string, f File) (err error) {
 	name := filepath.Join(stage, filepath.FromSlash(f.Name))
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	mode := a.files[f.Name].Mode().Perm()&0o777 | 0o600
 	if f.Name == Database {
@@ -175,7 +175,7 @@ func (a *Archive) unpackFile(ctx context.Context, stage string, f File) (err err
 	}
 	w, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	return a.copyFile(ctx, f, w)
@@ -216,7 +216,7 @@ func syncTree(dir string) error {
 func syncPath(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err // it names the file
 	}
 	return errors.Join(f.Sync(), f.Close())
 }

@@ -94,7 +94,7 @@ type subject struct {
 func (d *Handler) findMeant(ctx context.Context, channel, id string) ([]subject, error) {
 	decided, err := d.People.Decisions(ctx, channel)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return nil, err //nolint:wrapcheck // it says which
+		return nil, err // it says which
 	}
 	var meant []subject
 	for _, p := range decided {
@@ -107,7 +107,7 @@ func (d *Handler) findMeant(ctx context.Context, channel, id string) ([]subject,
 	}
 	for i, s := range meant {
 		if meant[i].standing, err = d.People.Standing(ctx, channel, s.Sender); err != nil {
-			return nil, err //nolint:wrapcheck // it says which
+			return nil, err // it says which
 		}
 	}
 	return meant, nil
@@ -117,7 +117,7 @@ func (d *Handler) findMeant(ctx context.Context, channel, id string) ([]subject,
 func (d *Handler) isFinal(ctx context.Context, channel, id string) (bool, error) {
 	decided, err := d.People.Decisions(ctx, channel)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return true, err //nolint:wrapcheck // it says which
+		return true, err // it says which
 	}
 	about := slices.DeleteFunc(decided, func(p people.Person) bool { return p.ID != id && p.Alias != id })
 	return len(about) == 0 || slices.ContainsFunc(about, func(p people.Person) bool { return p.Ruling == policy.ShutOut && p.By.ID == "" }), nil
@@ -177,7 +177,7 @@ func (d *Handler) listAccess(ctx context.Context, channel string, a policy.Acces
 	decided, err := d.People.Decisions(ctx, channel)
 	unreadable := errors.Is(err, records.ErrUnreadable)
 	if err != nil && !unreadable {
-		return "", err //nolint:wrapcheck // it says which
+		return "", err // it says which
 	}
 	said := map[string]string{}
 	for _, id := range a.People {

@@ -50,7 +50,7 @@ func (d *Handler) answerPair(ctx context.Context, by messages.Caller, sign, type
 	case errors.Is(err, people.ErrChanged):
 		return "Somebody else decided about the person of that code just now, so I did nothing.", nil
 	case err != nil:
-		return "", err //nolint:wrapcheck // it says which
+		return "", err // it says which
 	}
 	if d.Log != nil {
 		d.Log.Info("person let in by their code", "channel", p.Channel, "person", p.ID, "by", by.Sender)

@@ -27,7 +27,7 @@ func (d *Handler) answerSchedules(ctx context.Context, by messages.Caller, sign,
 	case len(words) == 0:
 		text, err := d.Errands.Describe(ctx, c)
 		if err != nil {
-			return "", err //nolint:wrapcheck // it says what
+			return "", err // it says what
 		}
 		if text == "" {
 			return "Nothing is scheduled here. Tell me what to do, and when: “remind me every weekday at 9 to look at the mail”.", nil
@@ -43,7 +43,7 @@ func (d *Handler) answerSchedules(ctx context.Context, by messages.Caller, sign,
 	case errors.Is(err, errands.ErrOthers):
 		return "That is another person's, and you may not remove it.", nil
 	case err != nil:
-		return "", err //nolint:wrapcheck // it says what
+		return "", err // it says what
 	default:
 		return fmt.Sprintf("Done: %s is removed.", conversations.Code(e.Code())), nil
 	}

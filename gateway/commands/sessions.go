@@ -81,7 +81,7 @@ func (d *Handler) listEarlier(ctx context.Context, earlier []conversations.Earli
 		}
 		erased, err := conversations.IsErased(ctx, d.Store, s.ID, now)
 		if err != nil {
-			return "", 0, err //nolint:wrapcheck // it says of which session
+			return "", 0, err // it says of which session
 		}
 		if !erased {
 			latest = e.Number

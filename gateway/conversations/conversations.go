@@ -49,7 +49,7 @@ func bookID(token string) sessions.RecordID { return sessions.RecordID{Kind: boo
 // an error.
 func Read(ctx context.Context, s records.Store, token string, now time.Time) (Book, error) {
 	b, _, err := records.Read[Book](ctx, s, bookID(token), now)
-	return b, err //nolint:wrapcheck // it says of which mailbox
+	return b, err // it says of which mailbox
 }
 
 // Leave returns the book after a session was left: it has the number that it had before,
@@ -89,5 +89,5 @@ func (b Book) find(id sessionkeys.SessionID) int {
 // Record returns the book as it is written in the commit of a command. Only the owner of
 // the mailbox writes it, so no revision is compared.
 func (b Book) Record(token string, at time.Time) (sessions.Record, error) {
-	return records.New(bookID(token), sessions.AnyRevision, b, at) //nolint:wrapcheck // it says of which mailbox
+	return records.New(bookID(token), sessions.AnyRevision, b, at) // it says of which mailbox
 }

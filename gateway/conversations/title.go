@@ -48,13 +48,13 @@ func titleID(id sessionkeys.SessionID) sessions.RecordID {
 func ReadTitle(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (Title, error) {
 	t, revision, err := records.Read[Title](ctx, s, titleID(id), now)
 	t.revision = revision
-	return t, err //nolint:wrapcheck // it says of which session
+	return t, err // it says of which session
 }
 
 // Record returns the title as it is written: over the one that was read. The write is
 // sessions.ErrChanged when another was faster.
 func (t Title) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	return records.New(titleID(id), t.revision, t, at) //nolint:wrapcheck // it says of which session
+	return records.New(titleID(id), t.revision, t, at) // it says of which session
 }
 
 // Erased returns what is left of the title when the words of its session are deleted: what is owed for

@@ -410,7 +410,7 @@ func (r *fixture) runUntil(sends context.Context, change ...func(*delivery.Optio
 		g, ctx := errgroup.WithContext(ctx)
 		g.Go(func() error { _ = d.Listen(ctx); return nil })
 		g.Go(func() error { return d.Send(sends, "tg") })
-		return g.Wait() //nolint:wrapcheck // it is shown
+		return g.Wait() // it is shown
 	}, change...)
 }
 

@@ -33,7 +33,7 @@ func (r *fixture) hand(take delivery.Handoff, text string, commit func(sessions.
 
 // commit ends a turn as a worker does.
 func (r *fixture) commit(e sessions.FinishTurn) (sessions.Finished, error) {
-	return r.store.Finish(r.t.Context(), r.fence[e.Turn], e) //nolint:wrapcheck // it is compared
+	return r.store.Finish(r.t.Context(), r.fence[e.Turn], e) // it is compared
 }
 
 // taken is turn t1 of chat a, which is open, and what takes its answer.
@@ -229,7 +229,7 @@ func TestAnAnswerIsNotHandedOver(t *testing.T) {
 				close(again)
 				return d.Send(ctx, "tg")
 			})
-			return g.Wait() //nolint:wrapcheck // it is shown
+			return g.Wait() // it is shown
 		})
 		take := p.taken()
 		stop()

@@ -143,11 +143,11 @@ func (rs *reactions) apply(ctx context.Context, r *reaction, want channels.Stage
 	if at.chat.Closed || at.movedSince(asked) { // the id names nothing there
 		return &channels.Error{Kind: channels.Gone, Op: "react", Message: "the message is out of reach"}
 	}
-	err = rs.ch.(channels.Reactor).React(ctx, at.to, r.message, want) //nolint:forcetypeassert // show has looked
+	err = rs.ch.(channels.Reactor).React(ctx, at.to, r.message, want) // show has looked
 	if err != nil {
 		rs.Logger.Debug("reaction not shown", "channel", rs.name, "stage", want, "error", err)
 	}
-	return err //nolint:wrapcheck // settle reads its kind
+	return err // settle reads its kind
 }
 
 // recordResult notes what came of it. The caller holds mu.

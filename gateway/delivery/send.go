@@ -130,7 +130,7 @@ func (a *attempt) decideFailure(ctx context.Context, i int, ce *channels.Error, 
 		if ce.Kind == channels.Unsent {
 			wait = min(time.Second<<min(try-1, 6), backoffMost)
 		}
-		wait += time.Duration(rand.Int64N(int64(wait/5) + 1)) //nolint:gosec // jitter
+		wait += time.Duration(rand.Int64N(int64(wait/5) + 1)) // jitter
 		log.Warn("delivery failed, retrying", "wait", wait)
 		return a.retryLater(ctx, i, wait)
 	}

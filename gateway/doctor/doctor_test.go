@@ -76,7 +76,7 @@ func TestExamineLeavesAnothersFolderAlone(t *testing.T) {
 	o.UID++
 	o.Running = func(context.Context) (*doctor.Running, error) {
 		t.Error("the gateway there was asked")
-		return nil, nil //nolint:nilnil // no gateway
+		return nil, nil // no gateway
 	}
 	if got := found(t, o, true); got != "state.owner" {
 		t.Errorf("found %s", got)
@@ -91,7 +91,7 @@ func TestExamineState(t *testing.T) {
 	}{
 		"that others may read": {func(t *testing.T, o *doctor.Options) {
 			t.Helper()
-			if err := os.Chmod(o.StateDir, 0o750); err != nil { //nolint:gosec // that is what is found
+			if err := os.Chmod(o.StateDir, 0o750); err != nil { // that is what is found
 				t.Fatal(err)
 			}
 		}, "state.shared"},

@@ -34,7 +34,7 @@ func (r *Reader) extract(ctx context.Context, f *os.File, limit, pages int) (Tex
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	args := append(r.Extractor[1:len(r.Extractor):len(r.Extractor)], strconv.Itoa(limit), strconv.Itoa(pages))
-	cmd := exec.CommandContext(limited, r.Extractor[0], args...) //nolint:gosec // this program, as its main says
+	cmd := exec.CommandContext(limited, r.Extractor[0], args...) // this program, as its main says
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = "/", f, time.Second
 	// No secret of this process is in its environment.
 	cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}

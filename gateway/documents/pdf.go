@@ -192,5 +192,5 @@ func (h header) ReadAt(p []byte, off int64) (int, error) {
 	if off >= 0 && off < int64(len(common)) {
 		copy(p[:n], common[off:])
 	}
-	return n, err //nolint:wrapcheck // io.EOF is compared
+	return n, err // io.EOF is compared
 }

@@ -58,7 +58,7 @@ func (m Mark) String() string {
 // Read returns the mark of a root session; false: its content was not deleted.
 func Read(ctx context.Context, s records.Store, root sessionkeys.SessionID, now time.Time) (Mark, bool, error) {
 	m, revision, err := records.Read[Mark](ctx, s, sessions.ErasedRecord(root), now)
-	return m, revision > 0, err //nolint:wrapcheck // it says of which session
+	return m, revision > 0, err // it says of which session
 }
 
 // Store is what is deleted from.
@@ -162,7 +162,7 @@ func (d *Desk) treeOf(ctx context.Context, id sessionkeys.SessionID) ([]sessions
 	if err == nil && tree[0].Root != tree[0].ID {
 		tree, err = d.Store.Tree(ctx, tree[0].Root)
 	}
-	return tree, err //nolint:wrapcheck // it names the session
+	return tree, err // it names the session
 }
 
 // tries is how often records are read again that somebody changed meanwhile.
@@ -182,10 +182,10 @@ func (d *Desk) erase(ctx context.Context, root sessions.Session, ids []sessionke
 			return false, err
 		}
 		if done, err = d.Store.Erase(ctx, e); !errors.Is(err, sessions.ErrChanged) {
-			return done, err //nolint:wrapcheck // it names the session
+			return done, err // it names the session
 		}
 	}
-	return false, err //nolint:wrapcheck // it names the session
+	return false, err // it names the session
 }
 
 // templatesOf returns the templates of requests that quote people: those with a goal.
@@ -197,7 +197,7 @@ func (d *Desk) templatesOf(ctx context.Context, ids []sessionkeys.SessionID) (na
 			return true
 		})
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the session
+			return nil, err // it names the session
 		}
 	}
 	for name := range seen {
@@ -206,7 +206,7 @@ func (d *Desk) templatesOf(ctx context.Context, ids []sessionkeys.SessionID) (na
 			continue
 		}
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the template
+			return nil, err // it names the template
 		}
 		if prompt.HoldsGoal(body) {
 			names = append(names, name)
@@ -223,13 +223,13 @@ func (d *Desk) collectRecords(ctx context.Context, root sessions.Session, ids []
 		of[id] = true
 		begun, err := ongoing.RecordsOf(ctx, d.Store, id, now)
 		if err != nil {
-			return err //nolint:wrapcheck // it says of which session
+			return err // it says of which session
 		}
 		e.Drop = append(append(e.Drop, goals.RecordID(id), plans.RecordID(id)), begun...)
 	}
 	asked, err := approvals.List(ctx, d.Store, root.Key.Token(), now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return err //nolint:wrapcheck // it says what was read
+		return err // it says what was read
 	}
 	for _, r := range asked {
 		switch {
@@ -242,14 +242,14 @@ func (d *Desk) collectRecords(ctx context.Context, root sessions.Session, ids []
 	}
 	inquired, err := d.Inquiries.RecordsOfSession(ctx, root.ID) // sub-agents can ask nobody
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return err //nolint:wrapcheck // it says what was read
+		return err // it says what was read
 	}
 	e.Drop = append(e.Drop, inquired...)
 	title, err := conversations.ReadTitle(ctx, d.Store, root.ID, now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return err //nolint:wrapcheck // it says of which session
+		return err // it says of which session
 	}
 	left, err := title.Erased().Record(root.ID, e.At)
 	e.Records = []sessions.Record{left}
-	return err //nolint:wrapcheck // it says of which session
+	return err // it says of which session
 }

@@ -347,7 +347,7 @@ type slow struct {
 func (s slow) Stale(ctx context.Context, before time.Time, limit int) ([]sessionkeys.SessionID, error) {
 	old, err := s.Store.Stale(ctx, before, limit)
 	s.meanwhile()
-	return old, err //nolint:wrapcheck // it is the store
+	return old, err // it is the store
 }
 
 func TestSweepLeavesWhatSomebodyWentOnWithMeanwhile(t *testing.T) {

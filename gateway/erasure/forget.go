@@ -112,14 +112,14 @@ func (d *Desk) findDecisions(ctx context.Context, t *Traces) (err error) {
 	if err == nil {
 		t.LetIn, t.ShutOut, t.Code, err = d.People.Traces(ctx, t.Channel, t.ids)
 	}
-	return err //nolint:wrapcheck // it says what was read
+	return err // it says what was read
 }
 
 func (d *Desk) findSchedules(ctx context.Context, t *Traces) error {
 	for _, id := range t.ids {
 		own, err := d.Errands.NamesOf(ctx, t.Channel, id)
 		if err != nil && !errors.Is(err, records.ErrUnreadable) {
-			return err //nolint:wrapcheck // it says what was read
+			return err // it says what was read
 		}
 		t.schedules = append(t.schedules, own...)
 	}
@@ -131,7 +131,7 @@ func (d *Desk) findRecords(ctx context.Context, t *Traces) error {
 	now := d.Now()
 	asked, err := approvals.List(ctx, d.Store, "", now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return err //nolint:wrapcheck // it says what was read
+		return err // it says what was read
 	}
 	for _, r := range asked {
 		if r.Raise == nil && r.Channel == t.Channel && slices.Contains(t.ids, r.Asker.ID) && !r.Waits(now) {
@@ -140,7 +140,7 @@ func (d *Desk) findRecords(ctx context.Context, t *Traces) error {
 	}
 	of, err := d.Inquiries.RecordsOf(ctx, t.Channel, t.ids)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return err //nolint:wrapcheck // it says what was read
+		return err // it says what was read
 	}
 	t.Questions, t.drop = len(of), append(t.drop, of...)
 	return nil
@@ -190,7 +190,7 @@ func (d *Desk) allRoots(ctx context.Context) ([]sessions.Session, error) {
 	for limit := cmp.Or(d.roots, manyRoots); ; limit *= 4 {
 		roots, err := d.Store.Sessions(ctx, sessions.SessionQuery{Limit: limit})
 		if err != nil || len(roots) < limit {
-			return roots, err //nolint:wrapcheck // it says what was read
+			return roots, err // it says what was read
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (d *Desk) findPlaces(ctx context.Context, t *Traces, roots []sessions.Sessi
 		}
 		turns, err := d.Store.TurnsOf(ctx, root.ID)
 		if err != nil {
-			return nil, nil, err //nolint:wrapcheck // it names the session
+			return nil, nil, err // it names the session
 		}
 		for _, turn := range turns {
 			if turn.Channel != t.Channel {
@@ -251,7 +251,7 @@ func (d *Desk) holdsWords(ctx context.Context, root sessions.Session) (bool, err
 	if errors.Is(err, sessions.ErrNotFound) {
 		return false, nil
 	}
-	return m.Session == root.ID && m.HasWork(), err //nolint:wrapcheck // it names the mailbox
+	return m.Session == root.ID && m.HasWork(), err // it names the mailbox
 }
 
 // unlessUnreadable returns nil of a record that is there and cannot be read.
@@ -281,7 +281,7 @@ func (d *Desk) findLetters(ctx context.Context, t *Traces, own map[sessionkeys.K
 	for after := uint64(0); ; {
 		page, err := d.Letters.DeadLetters(ctx, after, lettersPage)
 		if err != nil {
-			return err //nolint:wrapcheck // it says what was read
+			return err // it says what was read
 		}
 		for _, l := range page {
 			if after = l.Seq; names[l.Key] || t.isDirect(l) {
@@ -393,7 +393,7 @@ func (d *Desk) addKeptIDs(ctx context.Context, t *Traces) error {
 	for _, id := range slices.Clone(t.ids) {
 		kept, revision, err := records.Read[knownBy](ctx, d.Store, begunRecord(t.Channel, id), d.Now())
 		if err != nil && !errors.Is(err, records.ErrUnreadable) {
-			return err //nolint:wrapcheck // it says which record
+			return err // it says which record
 		}
 		t.begun = t.begun || revision > 0
 		for _, other := range kept.IDs {
@@ -433,20 +433,20 @@ func (d *Desk) dropIDs(ctx context.Context, t Traces) error {
 func (d *Desk) dropTraces(ctx context.Context, t Traces) error {
 	for _, name := range t.schedules {
 		if err := d.Errands.Drop(ctx, name); err != nil {
-			return err //nolint:wrapcheck // it says which
+			return err // it says which
 		}
 	}
 	if err := d.People.DropTraces(ctx, t.Channel, t.ids); err != nil {
-		return err //nolint:wrapcheck // it says whose
+		return err // it says whose
 	}
 	for _, id := range t.drop {
 		if err := d.Store.DropRecord(ctx, id, sessions.AnyRevision); err != nil {
-			return err //nolint:wrapcheck // it says which
+			return err // it says which
 		}
 	}
 	for _, seq := range t.letters {
 		if err := d.Letters.DeleteDeadLetter(ctx, seq); err != nil {
-			return err //nolint:wrapcheck // it says which
+			return err // it says which
 		}
 	}
 	d.Passed.Forget(t.Channel, t.ids...)
@@ -478,5 +478,5 @@ func IsForgotten(ctx context.Context, s records.Store, p Person, at, now time.Ti
 	if errors.Is(err, records.ErrUnreadable) {
 		return true, nil
 	}
-	return revision > 0 && !at.After(m.At), err //nolint:wrapcheck // it says which record
+	return revision > 0 && !at.After(m.At), err // it says which record
 }

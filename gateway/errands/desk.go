@@ -161,7 +161,7 @@ func (d *Desk) judge(ctx context.Context, e Errand) (schedule.Job, Judgement, er
 		return j, may, err
 	}
 	j.Key, err = schedule.KeyFor(may.Agent, e.Name, e.To)
-	return j, may, err //nolint:wrapcheck // it says what
+	return j, may, err // it says what
 }
 
 // List returns the jobs of all errands as they are now. One that may not run is not enabled, and one

@@ -81,7 +81,7 @@ func (e Errand) IsPast(now time.Time) bool { return !e.Once.IsZero() && !now.Bef
 // Timing returns when it is due.
 func (e Errand) Timing() (schedule.Timing, error) {
 	if !e.Once.IsZero() {
-		return schedule.NewOnce(e.Once, e.Zone) //nolint:wrapcheck // it says what is wrong
+		return schedule.NewOnce(e.Once, e.Zone) // it says what is wrong
 	}
 	t, path, err := schedule.NewTiming(e.Schedule, 0, e.Zone)
 	if err != nil {

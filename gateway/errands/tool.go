@@ -92,7 +92,7 @@ func (binder) Announcement() tools.Announcement { return announce }
 // Check implements [tools.Checker].
 func (b binder) Check(a tools.Arguments) error {
 	if c, ok := b.Tool.(tools.Checker); ok {
-		return c.Check(a) //nolint:wrapcheck // it is a sentence for the model
+		return c.Check(a) // it is a sentence for the model
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (d *Desk) setTime(e *Errand, in input, now time.Time) error {
 			return err
 		}
 		if gap := t.LeastGap(); gap > 0 && gap < d.Config.Shortest {
-			return fmt.Errorf("that is due again after %s, and a schedule may be due once in %s; make it rarer", gap, d.Config.Shortest) //nolint:err113 // the text is for the model
+			return fmt.Errorf("that is due again after %s, and a schedule may be due once in %s; make it rarer", gap, d.Config.Shortest) // the text is for the model
 		}
 		return nil
 	}
@@ -252,11 +252,11 @@ func (d *Desk) setTime(e *Errand, in input, now time.Time) error {
 	if in.At != "" {
 		wall, err := time.Parse(clockForm, in.At)
 		if err != nil {
-			return fmt.Errorf("%q is not a local time such as 2026-11-27T08:00", in.At) //nolint:err113 // the text is for the model
+			return fmt.Errorf("%q is not a local time such as 2026-11-27T08:00", in.At) // the text is for the model
 		}
 		t, err := schedule.NewOnceOnClock(wall, e.Zone)
 		if err != nil {
-			return err //nolint:wrapcheck // it says what is wrong
+			return err // it says what is wrong
 		}
 		e.Once = t.Next(time.Time{})
 	}
@@ -264,7 +264,7 @@ func (d *Desk) setTime(e *Errand, in input, now time.Time) error {
 		return err
 	}
 	if !e.Once.After(now) || e.Once.After(now.Add(mostAhead)) {
-		return fmt.Errorf("%s is not within a year from now", cmp.Or(in.At, "that time")) //nolint:err113 // the text is for the model
+		return fmt.Errorf("%s is not within a year from now", cmp.Or(in.At, "that time")) // the text is for the model
 	}
 	return nil
 }

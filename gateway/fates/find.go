@@ -234,7 +234,7 @@ func (s *Source) follow(ctx context.Context, generation string, e broker.Envelop
 	case err == nil:
 		return f, s.addTurn(ctx, &f, t)
 	case !errors.Is(err, sessions.ErrNotFound):
-		return f, err //nolint:wrapcheck // the caller says what was looked for
+		return f, err // the caller says what was looked for
 	}
 	box, err := s.Store.Mailbox(ctx, e.Token)
 	if errors.Is(err, sessions.ErrNotFound) || err == nil && box.LastRead < e.Seq {
@@ -242,7 +242,7 @@ func (s *Source) follow(ctx context.Context, generation string, e broker.Envelop
 		return f, nil
 	}
 	if err != nil {
-		return f, err //nolint:wrapcheck // as above
+		return f, err // as above
 	}
 	switch t, err := joined(ctx, f.Key, e); {
 	case err != nil:
@@ -257,7 +257,7 @@ func (s *Source) follow(ctx context.Context, generation string, e broker.Envelop
 	if err == nil {
 		f.Verdict, f.Why, f.Answers = Command, heard(m), []sessions.Delivery{d}
 	} else if !errors.Is(err, sessions.ErrNotFound) {
-		return f, err //nolint:wrapcheck // as above
+		return f, err // as above
 	}
 	return f, nil
 }
@@ -266,7 +266,7 @@ func (s *Source) follow(ctx context.Context, generation string, e broker.Envelop
 func (s *Source) joined(ctx context.Context, key sessionkeys.Key, e broker.Envelope) (*sessions.Turn, error) {
 	all, err := s.Store.Sessions(ctx, sessions.SessionQuery{Since: e.At, Limit: mostSessions})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was looked for
+		return nil, err // the caller says what was looked for
 	}
 	for _, session := range all {
 		if session.Key != key {
@@ -274,7 +274,7 @@ func (s *Source) joined(ctx context.Context, key sessionkeys.Key, e broker.Envel
 		}
 		turns, err := s.Store.TurnsOf(ctx, session.ID)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // as above
+			return nil, err // as above
 		}
 		for _, t := range turns {
 			if t.Token == e.Token && slices.Contains(t.Joined, e.Seq) {
@@ -282,7 +282,7 @@ func (s *Source) joined(ctx context.Context, key sessionkeys.Key, e broker.Envel
 			}
 		}
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil // there is none
 }
 
 // addTurn says what a turn did, cost and answered.
@@ -299,7 +299,7 @@ func (s *Source) addTurn(ctx context.Context, f *Fate, t sessions.Turn) error {
 		return true
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what was looked for
+		return err // the caller says what was looked for
 	}
 	err = s.Store.Ledger(ctx, t.Session, func(_ sessionkeys.SessionID, e costs.Entry) bool {
 		if e.Call.Turn != t.ID {
@@ -313,14 +313,14 @@ func (s *Source) addTurn(ctx context.Context, f *Fate, t sessions.Turn) error {
 		return true
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // as above
+		return err // as above
 	}
 	settled, held, err := s.Store.Spent(ctx, s.TurnScope(t.ID), s.Now())
 	if err != nil {
-		return err //nolint:wrapcheck // as above
+		return err // as above
 	}
 	f.Money.Total, f.Money.Held = max(settled, f.Money.Spent), held
-	return s.Store.Deliveries(ctx, t.Session, func(d sessions.Delivery) bool { //nolint:wrapcheck // as above
+	return s.Store.Deliveries(ctx, t.Session, func(d sessions.Delivery) bool { // as above
 		if d.Turn == t.ID {
 			f.Answers = append(f.Answers, d)
 		}

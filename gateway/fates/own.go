@@ -76,14 +76,14 @@ func (s *Source) FindOwn(ctx context.Context, o Own) (*Fate, error) {
 func (s *Source) ownQueued(ctx context.Context, o Own) (*Fate, error) {
 	box, err := s.Store.Mailbox(ctx, o.Token)
 	if errors.Is(err, sessions.ErrNotFound) {
-		return nil, nil //nolint:nilnil // nothing was queued there
+		return nil, nil // nothing was queued there
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was looked for
+		return nil, err // the caller says what was looked for
 	}
 	all, err := s.Store.TurnsOf(ctx, box.Session)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err // as above
 	}
 	var own []sessions.Turn
 	for _, t := range all {
@@ -111,7 +111,7 @@ func (s *Source) ownQueued(ctx context.Context, o Own) (*Fate, error) {
 			break
 		}
 		if err != nil {
-			return nil, err //nolint:wrapcheck // as above
+			return nil, err // as above
 		}
 		after = e.Seq
 		var m channels.Message
@@ -123,7 +123,7 @@ func (s *Source) ownQueued(ctx context.Context, o Own) (*Fate, error) {
 		}
 	}
 	if found == nil {
-		return nil, nil //nolint:nilnil // as the comment says
+		return nil, nil // as the comment says
 	}
 	generation, err := s.Generation(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Source) ownQueued(ctx context.Context, o Own) (*Fate, error) {
 				return &t, nil
 			}
 		}
-		return nil, nil //nolint:nilnil // it joined none
+		return nil, nil // it joined none
 	})
 	return &f, err
 }
@@ -160,5 +160,5 @@ func (s *Source) answeredBy(ctx context.Context, box sessions.Mailbox, own []ses
 			seq = t.Seq
 		}
 	}
-	return seq, err //nolint:wrapcheck // the caller says what was looked for
+	return seq, err // the caller says what was looked for
 }

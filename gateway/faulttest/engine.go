@@ -76,7 +76,7 @@ func Embedded() Engine {
 			Config: func(int) string { return fmt.Sprintf("state_dir: %s\n", state) },
 			Socket: func(int) string { return filepath.Join(state, "admin.sock") },
 			Store: func(ctx context.Context) (sessions.Store, error) {
-				return sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(state, "parley.db")}) //nolint:wrapcheck // it names the file
+				return sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(state, "parley.db")}) // it names the file
 			},
 		}
 	}}
@@ -105,7 +105,7 @@ func Cluster() Engine {
 				filepath.Join(dir, "state"), b.Socket(i), strings.Join(log, ","), b.Links[i].Redis.Addr())
 		}
 		b.Store = func(ctx context.Context) (sessions.Store, error) {
-			return redis.Open(ctx, redis.Options{URL: b.Redis.Unhurried()}) //nolint:wrapcheck // it names the server
+			return redis.Open(ctx, redis.Options{URL: b.Redis.Unhurried()}) // it names the server
 		}
 		return b
 	}}

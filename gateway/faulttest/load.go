@@ -269,7 +269,7 @@ func (l *Workload) Calls() int {
 func (l *Workload) pick(n int, what ...any) int {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintln(h, append([]any{l.Seed}, what...)...)
-	return rand.New(rand.NewPCG(h.Sum64(), 1)).IntN(n) //nolint:gosec // n is small
+	return rand.New(rand.NewPCG(h.Sum64(), 1)).IntN(n) // n is small
 }
 
 // draw returns n words of the vocabulary for what and tag.

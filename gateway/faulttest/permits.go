@@ -130,11 +130,11 @@ func (f *dialogue) say(c Conversation, q Question, message int64, code string) e
 	}
 	if len(c.People) > 1 || f.r.Workload.pick(2, "press", q.Tag()) == 0 {
 		_, err := f.r.Telegram.Press(q.From, c.Chat.ID, message, word, telegram.PressOptions{})
-		return err //nolint:wrapcheck // the caller says what it is about
+		return err // the caller says what it is about
 	}
 	said, err := f.r.Telegram.Say(c.Chat, q.From, word, telegram.SayOptions{})
 	if err != nil {
-		return err //nolint:wrapcheck // likewise
+		return err // likewise
 	}
 	f.of[[2]int64{c.Chat.ID, said.MessageID}] = q.Tag()
 	return nil

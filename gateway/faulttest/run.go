@@ -106,7 +106,7 @@ func Open(t testing.TB, o Options) *Run {
 		o.Lease = Lease
 	}
 	t.Logf("seed %d: PARLEY_SEED=%d repeats the load and the faults of this row", o.Seed, o.Seed)
-	load, draws := NewWorkload(o.Shape, o.Seed), rand.New(rand.NewPCG(o.Seed, 0xfa17)) //nolint:gosec // it must repeat
+	load, draws := NewWorkload(o.Shape, o.Seed), rand.New(rand.NewPCG(o.Seed, 0xfa17)) // it must repeat
 	r := &Run{
 		t: t, o: o, Dir: t.TempDir(), Workload: load, Rand: draws, Plans: Plans{rand: draws},
 		id: fmt.Sprintf("%d-%d", os.Getpid(), rand.Uint64()), Pace: Pace{questions: load.Questions(), rounds: 4},
@@ -145,7 +145,7 @@ func drawSeed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv("PARLEY_SEED")
 	if text == "" {
-		return rand.Uint64() //nolint:gosec // any will do
+		return rand.Uint64() // any will do
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

@@ -43,13 +43,13 @@ func (r *Run) watchStalls() {
 
 // touchDisk returns when a byte is stored.
 func touchDisk(path string) error {
-	f, err := os.Create(path) //nolint:gosec // of the test
+	f, err := os.Create(path) // of the test
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
 	defer func() { _ = f.Close() }()
 	if _, err := f.WriteString("."); err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err // it says all
 	}
-	return f.Sync() //nolint:wrapcheck // it says all
+	return f.Sync() // it says all
 }

@@ -51,13 +51,13 @@ func RecordID(id sessionkeys.SessionID) sessions.RecordID {
 // Read returns the goal of a session, none with an error.
 func Read(ctx context.Context, s records.Store, id sessionkeys.SessionID, now time.Time) (Goal, error) {
 	g, _, err := records.Read[Goal](ctx, s, RecordID(id), now)
-	return g, err //nolint:wrapcheck // it says of which session
+	return g, err // it says of which session
 }
 
 // Record returns the goal as it is written in a commit of the session's owner, so no revision
 // is compared.
 func (g Goal) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	return records.New(RecordID(id), sessions.AnyRevision, g, at) //nolint:wrapcheck // it says of which session
+	return records.New(RecordID(id), sessions.AnyRevision, g, at) // it says of which session
 }
 
 // Set returns the goal that takes the place of g, whatever that was.

@@ -165,7 +165,7 @@ func recordID(id string) sessions.RecordID { return sessions.RecordID{Kind: reco
 func read(ctx context.Context, s Store, id string, now time.Time) (q Inquiry, found bool, err error) {
 	q, revision, err := records.Read[Inquiry](ctx, s, recordID(id), now)
 	q.revision = revision
-	return q, revision > 0 && q.ID == id, err //nolint:wrapcheck // it says which
+	return q, revision > 0 && q.ID == id, err // it says which
 }
 
 // write writes the inquiry over what was read of it. It is sessions.ErrChanged when somebody was

@@ -22,7 +22,7 @@ func TestServe(t *testing.T) {
 			t.Fatal(err)
 		}
 		accepted := make(chan struct{}, 2*listeners.MaxConnections)
-		srv := &http.Server{ //nolint:gosec // half-open connections are what this is about
+		srv := &http.Server{ // half-open connections are what this is about
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "well") }),
 			ConnState: func(_ net.Conn, s http.ConnState) {
 				if s == http.StateNew {

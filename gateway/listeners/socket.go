@@ -154,7 +154,7 @@ func through(path string, f func(name string) error) error {
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return err //nolint:wrapcheck // it names the folder
+		return err // it names the folder
 	}
 	defer func() { _ = dir.Close() }()
 	name, err := shorten(path, dir.Fd())

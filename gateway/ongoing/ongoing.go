@@ -59,7 +59,7 @@ func (b Book) read(ctx context.Context, id sessions.RecordID) (Task, int64, erro
 	if errors.Is(err, records.ErrUnreadable) {
 		return Task{}, revision, nil
 	}
-	return t, revision, err //nolint:wrapcheck // it says what was read
+	return t, revision, err // it says what was read
 }
 
 // Write keeps a task over the one of the same call. Who began it stays.

@@ -21,7 +21,7 @@ type MeteredStore struct {
 func (b MeteredStore) Settle(ctx context.Context, f sessions.Fence, s costs.Settlement, ms ...transcript.Message) error {
 	err := b.Store.Settle(ctx, f, s, ms...)
 	b.noteBooking(ctx, s, err)
-	return err //nolint:wrapcheck // nothing is added
+	return err // nothing is added
 }
 
 // Finish returns the store's.
@@ -30,7 +30,7 @@ func (b MeteredStore) Finish(ctx context.Context, f sessions.Fence, e sessions.F
 	if e.Settlement != nil {
 		b.noteBooking(ctx, *e.Settlement, err)
 	}
-	return done, err //nolint:wrapcheck // nothing is added
+	return done, err // nothing is added
 }
 
 func (b MeteredStore) noteBooking(ctx context.Context, s costs.Settlement, err error) {

@@ -58,7 +58,7 @@ func startChromium(t *testing.T) *chromium {
 	if os.Geteuid() == 0 {
 		args = append([]string{"--no-sandbox"}, args...) // it has none for root
 	}
-	c := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // a browser of the machine
+	c := exec.CommandContext(t.Context(), program, args...) // a browser of the machine
 	c.ExtraFiles = []*os.File{in, out}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

@@ -146,4 +146,4 @@ func sendToLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 // visitOf returns who makes a request behind loggedIn.
-func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*visit) } //nolint:forcetypeassert // loggedIn has put it there
+func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*visit) } // loggedIn has put it there

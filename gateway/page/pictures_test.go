@@ -31,7 +31,7 @@ func keep(t *testing.T, name string, shot []byte) {
 	}
 	bounds := full.Bounds()
 	counts := map[color.RGBA]int{}
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) } //nolint:forcetypeassert // what the model gives
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) } // what the model gives
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
 			counts[at(x, y)]++
@@ -52,7 +52,7 @@ func keep(t *testing.T, name string, shot []byte) {
 	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", name+".png"), out.Bytes(), 0o644); err != nil { //nolint:gosec // it is part of the manual
+	if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", name+".png"), out.Bytes(), 0o644); err != nil { // it is part of the manual
 		t.Fatal(err)
 	}
 }

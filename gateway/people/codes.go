@@ -91,7 +91,7 @@ func (b *Book) Ask(ctx context.Context, channel string, s channels.Sender) (code
 	}
 	own, revision, err := records.Read[Request](ctx, b.Store, requestID(channel, s.ID), now)
 	if err != nil && !errors.Is(err, records.ErrUnreadable) {
-		return "", until, err //nolint:wrapcheck // it says which
+		return "", until, err // it says which
 	}
 	r := Request{Channel: channel, ID: s.ID, Alias: s.Alias, At: now, Expires: until, revision: revision}
 	if own.UsedBy == nil {

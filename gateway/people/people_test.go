@@ -53,7 +53,7 @@ func (b *book) want(channel string, s channels.Sender, want policy.Ruling) {
 
 func (b *book) approve(channel, code, event string) (people.Person, error) {
 	p, err := b.Approve(b.t.Context(), channel, code, people.By{ID: "7", Name: "Ann"}, event)
-	return p, err //nolint:wrapcheck // the test looks at it
+	return p, err // the test looks at it
 }
 
 func TestReadCode(t *testing.T) {
@@ -137,11 +137,11 @@ func TestWhoIsLetInByTheirOtherID(t *testing.T) {
 	}{
 		"is back": {func(b *book, id string) error {
 			_, err := b.Allow(b.t.Context(), "tg", id, roles.None, owner)
-			return err //nolint:wrapcheck // the test looks at it
+			return err // the test looks at it
 		}, policy.LetIn},
 		"is what the configuration says when the decision is taken back": {func(b *book, id string) error {
 			_, err := b.Reset(b.t.Context(), "tg", id, owner)
-			return err //nolint:wrapcheck // the test looks at it
+			return err // the test looks at it
 		}, policy.NoRuling},
 	} {
 		for _, id := range []string{who.ID, who.Alias} {
@@ -304,7 +304,7 @@ func (s *interrupted) WriteRecord(ctx context.Context, r sessions.Record) (int64
 		s.first = nil
 		first()
 	}
-	return s.Store.WriteRecord(ctx, r) //nolint:wrapcheck // it is the store
+	return s.Store.WriteRecord(ctx, r) // it is the store
 }
 
 func TestACodeDoesNotUndoThatSomebodyIsShutOut(t *testing.T) {

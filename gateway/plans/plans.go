@@ -38,13 +38,13 @@ func Read(ctx context.Context, s records.Store, id sessionkeys.SessionID, now ti
 	if err != nil {
 		m = Mode{On: true}
 	}
-	return m, err //nolint:wrapcheck // it says of which session
+	return m, err // it says of which session
 }
 
 // Record returns the mode as it is written in a commit of the session's owner, so no revision
 // is compared.
 func (m Mode) Record(id sessionkeys.SessionID, at time.Time) (sessions.Record, error) {
-	return records.New(RecordID(id), sessions.AnyRevision, m, at) //nolint:wrapcheck // it says of which session
+	return records.New(RecordID(id), sessions.AnyRevision, m, at) // it says of which session
 }
 
 // Switch returns the mode with on; fresh says that the session has had no turn yet.

@@ -33,11 +33,11 @@ func recordID(token string) sessions.RecordID {
 // with an error. (requirements AB01, AB02)
 func Read(ctx context.Context, s records.Store, token string, now time.Time) (Choice, error) {
 	c, _, err := records.Read[Choice](ctx, s, recordID(token), now)
-	return c, err //nolint:wrapcheck // it says of which mailbox
+	return c, err // it says of which mailbox
 }
 
 // Record returns the choice as it is written in the commit of a command. Only the owner of
 // the mailbox writes it, so no revision is compared.
 func (c Choice) Record(token string, at time.Time) (sessions.Record, error) {
-	return records.New(recordID(token), sessions.AnyRevision, c, at) //nolint:wrapcheck // it says of which mailbox
+	return records.New(recordID(token), sessions.AnyRevision, c, at) // it says of which mailbox
 }

@@ -124,7 +124,7 @@ func (w *Watch) eras() (eras []uint64) {
 func (p *peer) ask(ctx context.Context, s Sign) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, signTime)
 	defer cancel()
-	return s.IsAttended(ctx, nameOf(p.id)) //nolint:wrapcheck // it says what it asked
+	return s.IsAttended(ctx, nameOf(p.id)) // it says what it asked
 }
 
 // areSignsGone reports whether no sign of the worker is there any more, by the
@@ -176,5 +176,5 @@ func (p *peer) hasEnded(ctx context.Context) bool {
 func (p *peer) lease(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return p.w.Leases.Lease(ctx, p.id) //nolint:wrapcheck // it says whose
+	return p.w.Leases.Lease(ctx, p.id) // it says whose
 }

@@ -43,7 +43,7 @@ var errHalf = errors.New("input and output are given together, in dollars per mi
 func (c Ceiling) Price() (*costs.Price, error) {
 	switch {
 	case c == Ceiling{}:
-		return nil, nil //nolint:nilnil // none is no mistake
+		return nil, nil // none is no mistake
 	case c.Input == "" || c.Output == "":
 		return nil, errHalf
 	}

@@ -34,14 +34,14 @@ func (v *View) Price(provider, model string) (*costs.Price, bool) {
 func (v *View) Cost(provider, model string, u costs.Usage) (costs.Amount, *costs.Price, error) {
 	if p := v.fixedPrice(provider, model); p != nil {
 		a, err := p.Cost(u)
-		return a, p, err //nolint:wrapcheck // the price's own
+		return a, p, err // the price's own
 	}
 	a, p, err := v.catalogue.Cost(v.families[provider], model, u)
 	if err == nil || !errors.Is(err, costs.ErrNoPrice) || p != nil || v.ceiling == nil {
-		return a, p, err //nolint:wrapcheck // the catalogue's own
+		return a, p, err // the catalogue's own
 	}
 	a, err = v.ceiling.Cost(u)
-	return a, v.ceiling, err //nolint:wrapcheck // as above
+	return a, v.ceiling, err // as above
 }
 
 // fixedPrice returns the price that the operator fixed for a model; nil: none.

@@ -88,7 +88,7 @@ func Restore(ctx context.Context, to RestoreStore, r *Recording, token string, n
 			continue
 		}
 		if err := to.Restore(ctx, part); err != nil {
-			return Restored{}, err //nolint:wrapcheck // it names the session
+			return Restored{}, err // it names the session
 		}
 		part.Messages, part.Records, size = []transcript.Message(nil), nil, 0
 	}

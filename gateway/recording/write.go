@@ -172,7 +172,7 @@ func (w *writer) requestsOf(s sessions.Session) ([]approvals.Request, error) {
 		return nil, nil
 	}
 	all, err := approvals.List(w.ctx, w.s.Store, s.Key.Token(), w.s.Now())
-	return slices.DeleteFunc(all, func(r approvals.Request) bool { return r.Session != s.ID }), err //nolint:wrapcheck // it says what was listed
+	return slices.DeleteFunc(all, func(r approvals.Request) bool { return r.Session != s.ID }), err // it says what was listed
 }
 
 // writeSession writes one session, and those that it started.

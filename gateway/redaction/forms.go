@@ -48,7 +48,7 @@ func newForms(secrets []string) *forms {
 func (f *forms) start(k uint16) *start {
 	if !f.mayBegin(k) {
 		f.begins[k/64] |= 1 << (k % 64)
-		f.at[k] = uint16(len(f.starts)) //nolint:gosec // there are no more than keys
+		f.at[k] = uint16(len(f.starts)) // there are no more than keys
 		f.starts = append(f.starts, start{})
 	}
 	return &f.starts[f.at[k]]

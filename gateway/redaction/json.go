@@ -24,7 +24,7 @@ func CleanJSON(line []byte, clean func(string) string) ([]byte, error) {
 			end++
 		}
 		if end >= len(line) {
-			return nil, fmt.Errorf("take secrets out of a line: it is no JSON") //nolint:err113 // a bug, not a kind
+			return nil, fmt.Errorf("take secrets out of a line: it is no JSON") // a bug, not a kind
 		}
 		var text string
 		if err := json.Unmarshal(line[i:end+1], &text); err != nil {

@@ -32,7 +32,7 @@ func (h *handler) Handle(ctx context.Context, rec slog.Record) error {
 		whole.AddAttrs(h.r.cleanAttr(a))
 		return true
 	})
-	return h.next.Handle(ctx, whole) //nolint:wrapcheck // the handler's own
+	return h.next.Handle(ctx, whole) // the handler's own
 }
 
 // WithAttrs implements [slog.Handler].

@@ -88,7 +88,7 @@ func (r Role) Validate() error {
 		for _, known := range All() {
 			names = append(names, string(known))
 		}
-		return fmt.Errorf("%q is none of %s", string(r), strings.Join(names, ", ")) //nolint:err113 // the text is for the operator
+		return fmt.Errorf("%q is none of %s", string(r), strings.Join(names, ", ")) // the text is for the operator
 	}
 	return nil
 }

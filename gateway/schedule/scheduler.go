@@ -56,7 +56,7 @@ type Progress struct {
 // ReadProgress returns how far the job of a name is, with the revision of its record; the zero
 // Progress when it never was due.
 func ReadProgress(ctx context.Context, s records.Store, name string, now time.Time) (Progress, int64, error) {
-	return records.Read[Progress](ctx, s, recordID(name), now) //nolint:wrapcheck // it says of which record
+	return records.Read[Progress](ctx, s, recordID(name), now) // it says of which record
 }
 
 func recordID(name string) sessions.RecordID { return sessions.RecordID{Kind: recordKind, Key: name} }
@@ -87,7 +87,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	return ctx.Err() //nolint:wrapcheck // who called knows
+	return ctx.Err() // who called knows
 }
 
 // Look queues all that is due, and returns how long nothing will be.

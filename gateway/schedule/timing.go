@@ -46,7 +46,7 @@ func NewTiming(schedule string, every time.Duration, zone string) (t Timing, pat
 	case every != 0 && zone != "":
 		return t, "time_zone", errZone
 	case every != 0 && every < Shortest:
-		return t, "every", fmt.Errorf("%s is less than %s", every, Shortest) //nolint:err113 // the text is for the operator
+		return t, "every", fmt.Errorf("%s is less than %s", every, Shortest) // the text is for the operator
 	case every != 0:
 		return Timing{every: every, text: "every " + shorten(every)}, "", nil
 	}
@@ -55,7 +55,7 @@ func NewTiming(schedule string, every time.Duration, zone string) (t Timing, pat
 	}
 	n := strings.Fields(schedule)
 	if len(n) != 5 || strings.Contains(schedule, "=") {
-		return t, "schedule", fmt.Errorf("%q is not five fields: minute, hour, day, month, day of the week (0 to 6, Sunday is 0)", schedule) //nolint:err113 // the text is for the operator
+		return t, "schedule", fmt.Errorf("%q is not five fields: minute, hour, day, month, day of the week (0 to 6, Sunday is 0)", schedule) // the text is for the operator
 	}
 	t.text = strings.Join(n, " ")
 	if t.wall, err = fields.Parse(t.text); err != nil {
@@ -122,7 +122,7 @@ func LoadZone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || strings.EqualFold(name, "local") {
-		return nil, fmt.Errorf("no time zone %q; the names are those of the IANA, such as Europe/Berlin", name) //nolint:err113 // the text is for the operator
+		return nil, fmt.Errorf("no time zone %q; the names are those of the IANA, such as Europe/Berlin", name) // the text is for the operator
 	}
 	return zone, nil
 }

@@ -52,7 +52,7 @@ func (s SignalConfig) Bot(name string) Account {
 		o := s.options(name, e)
 		var err error
 		if o.Proxy, err = channels.ProxyAt(s.Proxy); err != nil {
-			return nil, err //nolint:wrapcheck // it says what of
+			return nil, err // it says what of
 		}
 		return signal.New(o)
 	}

@@ -79,7 +79,7 @@ func checkPrice(ps *problems.List, path, text string) {
 // checkToolName returns what is wrong with the name of a tool in a list; nil: nothing.
 func (c Config) checkToolName(name string) error {
 	if names := c.ToolNames(); !slices.Contains(names, name) && !c.Tools.Unread {
-		return fmt.Errorf("no tool %q%s", name, haveNames(name, names)) //nolint:err113 // the text is for the operator
+		return fmt.Errorf("no tool %q%s", name, haveNames(name, names)) // the text is for the operator
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ var notable = []uint64{
 	10599712503430840798, // the same for a control request, while a message waits for that mailbox
 }
 
-func TestWhateverHappensNothingIsLostAndNothingIsAnsweredTwice(t *testing.T) { //nolint:paralleltest // one processor
+func TestWhateverHappensNothingIsLostAndNothingIsAnsweredTwice(t *testing.T) { // one processor
 	if s := os.Getenv("PARLEY_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
@@ -100,7 +100,7 @@ func TestWhateverHappensNothingIsLostAndNothingIsAnsweredTwice(t *testing.T) { /
 	t.Log(counts)
 }
 
-func TestTheSimulationNoticesARuleThatIsLeftOut(t *testing.T) { //nolint:paralleltest // one processor
+func TestTheSimulationNoticesARuleThatIsLeftOut(t *testing.T) { // one processor
 	if raced {
 		t.Skip("make test has this without the race detector, which makes the hundreds of schedules ten times as slow")
 	}
@@ -118,7 +118,7 @@ func TestTheSimulationNoticesARuleThatIsLeftOut(t *testing.T) { //nolint:paralle
 		all = append(all, broken{simtest.Options{Without: rule}, string(rule), says})
 	}
 	for _, b := range all {
-		t.Run(b.name, func(t *testing.T) { //nolint:paralleltest // one processor
+		t.Run(b.name, func(t *testing.T) { // one processor
 			const most = 1500
 			for seed := uint64(1); seed <= most; seed++ {
 				b.Seed = seed
@@ -136,7 +136,7 @@ func TestTheSimulationNoticesARuleThatIsLeftOut(t *testing.T) { //nolint:paralle
 // race detector's scheduler, and a busy machine takes a goroutine's turn away. That
 // happens seldom enough for a seed to be worth keeping: more than 45 of 60 on a machine with
 // nothing else to do, 41 with twelve times as much as it can.
-func TestASeedGivesTheSameScheduleAgain(t *testing.T) { //nolint:paralleltest // one processor
+func TestASeedGivesTheSameScheduleAgain(t *testing.T) { // one processor
 	if raced {
 		t.Skip("make test has this without the race detector, whose scheduler draws lots")
 	}

@@ -95,7 +95,7 @@ type population struct {
 
 func newWorld(o Options) *world {
 	w := &world{
-		o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), began: time.Now(), //nolint:gosec // a schedule
+		o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), began: time.Now(), // a schedule
 		store: memtest.New(o.Without), births: map[string]int{}, counts: map[string]int{},
 		signals: map[signalKey]bool{}, names: map[string]string{}, checks: newCheckState(),
 	}

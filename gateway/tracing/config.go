@@ -77,15 +77,15 @@ func (c Config) url() (*url.URL, error) {
 	u, err := url.Parse(c.Endpoint)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("that is no URL, such as http://127.0.0.1:4318") //nolint:err113 // without what was written, which may hold a key
+		return nil, fmt.Errorf("that is no URL, such as http://127.0.0.1:4318") // without what was written, which may hold a key
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the address begins with http:// or https://, such as http://127.0.0.1:4318") //nolint:err113 // the same
+		return nil, fmt.Errorf("the address begins with http:// or https://, such as http://127.0.0.1:4318") // the same
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("the address names no host, such as http://127.0.0.1:4318") //nolint:err113 // the same
+		return nil, fmt.Errorf("the address names no host, such as http://127.0.0.1:4318") // the same
 	case u.User != nil:
-		return nil, fmt.Errorf("name and password do not belong into the address; put what the server wants under headers") //nolint:err113 // the same
+		return nil, fmt.Errorf("name and password do not belong into the address; put what the server wants under headers") // the same
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("the address ends with its path; put a key that the server wants under headers") //nolint:err113 // the same
+		return nil, fmt.Errorf("the address ends with its path; put a key that the server wants under headers") // the same
 	}
 	if !strings.HasSuffix(u.Path, tracesPath) {
 		u = u.JoinPath(tracesPath)

@@ -35,7 +35,7 @@ func TestTraceOf(t *testing.T) {
 // Processes with the same share make the same traces, and one with a smaller share some of them.
 func TestSampler(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(1, 2)) // reproducible
 	all, half, tenth := newSampler(1), newSampler(0.5), newSampler(0.1)
 	const n = 10_000
 	halves, tenths := 0, 0

@@ -90,5 +90,5 @@ func truth(key string, v bool) *common.KeyValue {
 }
 
 func nanos(t time.Time) uint64 {
-	return uint64(max(t.UnixNano(), 0)) //nolint:gosec // it is not negative
+	return uint64(max(t.UnixNano(), 0)) // it is not negative
 }

@@ -121,5 +121,5 @@ func (t *Tracer) Publish(ctx context.Context, by string, log Log, e broker.Envel
 	if seq, err = log.Publish(ctx, e); err == nil {
 		t.queued(ctx, by, e, seq, began)
 	}
-	return seq, err //nolint:wrapcheck // it is the log's
+	return seq, err // it is the log's
 }

@@ -36,7 +36,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // The real log and the real store live in the bubble.
-func TestWhateverHappensInFakeTime(t *testing.T) { //nolint:paralleltest // bubble does
+func TestWhateverHappensInFakeTime(t *testing.T) { // bubble does
 	dir := t.TempDir()
 	bubble(t, func(t *testing.T) { newSchedule(realRig(t, dir), seed(t)).run(100) })
 }

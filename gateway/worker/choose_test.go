@@ -125,7 +125,7 @@ func (n noChoices) Record(ctx context.Context, id sessions.RecordID, now time.Ti
 	if id.Kind == "model_choice" {
 		return sessions.Record{}, errBroken
 	}
-	return n.Store.Record(ctx, id, now) //nolint:wrapcheck // it stands for the store
+	return n.Store.Record(ctx, id, now) // it stands for the store
 }
 
 // requirements AB04, TX26: a choice that cannot be read or may not be made any more refuses no

@@ -19,7 +19,7 @@ import (
 func (a *owner) jobOf(t sessions.Turn) (*schedule.Job, error) {
 	name := messages.JobOf(a.m.Key, t.Sender, t.From)
 	if name == "" {
-		return nil, nil //nolint:nilnil // most turns are of no job
+		return nil, nil // most turns are of no job
 	}
 	j, err := a.findJob(name)
 	return &j, err

@@ -86,7 +86,7 @@ func (j *journal) Finish(ctx context.Context, s *costs.Settlement, o agent.Outco
 		}
 		r, err := j.asked.Record(e.At)
 		if err != nil {
-			return err //nolint:wrapcheck // it says which
+			return err // it says which
 		}
 		e.Records = append(e.Records, r)
 	}
@@ -129,7 +129,7 @@ func (j *journal) endSettled(ctx context.Context, e sessions.FinishTurn) (done s
 	settle, err := j.handOver(ctx, &e), errPanicked
 	defer func() { settle(done.Sending, err) }()
 	done, err = j.End(ctx, e)
-	return done, err //nolint:wrapcheck // it is wrapped by who calls
+	return done, err // it is wrapped by who calls
 }
 
 // handOver has the answer sent as soon as the end of the turn is durable, if it can be. settle takes

@@ -38,7 +38,7 @@ var _ files.Chat = chatFiles{}
 // sendTool returns the tool that sends files, for the turn.
 func (j *journal) sendTool(ctx context.Context) (tools.Tool, error) {
 	if j.a.settings.Files == nil {
-		return nil, nil //nolint:nilnil // without files there is no tool, which is no error
+		return nil, nil // without files there is no tool, which is no error
 	}
 	sent := 0
 	if j.t.Steps > 0 {

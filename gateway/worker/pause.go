@@ -86,7 +86,7 @@ func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Ti
 	if !pause.Offers() {
 		may, err := approvals.HasUnasked(ctx, a.w.Store, at)
 		if err != nil || !may {
-			return scopes, err //nolint:wrapcheck // it says what was read
+			return scopes, err // it says what was read
 		}
 	}
 	raises, err := approvals.Raises(ctx, a.w.Store, at)
@@ -100,7 +100,7 @@ func (j *journal) raise(ctx context.Context, scopes []sessions.Scope, at time.Ti
 		offered := pause.Amount(s.Kind, s.Window) > 0
 		more, err := approvals.More(raises, s, offered, func(r approvals.Request) (bool, error) { return j.rights.approves(ctx, r.Channel, senderOf(r.By)) })
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what was added up, or looked up
+			return nil, err // it says what was added up, or looked up
 		}
 		if scopes[i].Limit, err = s.Limit.Add(more); err != nil {
 			return nil, fmt.Errorf("raise the budget of the %s: %w", s.Kind, err)
@@ -117,7 +117,7 @@ func isRaisable(s sessions.Scope) bool { return s.Limit > 0 && budgets.KeyOf(s.K
 func (a *actor) leaveBudget(change sessions.Command, seq uint64, msg channels.Message, r approvals.Request) (bool, error) {
 	rec, err := r.Record(a.w.Now())
 	if err != nil {
-		return false, err //nolint:wrapcheck // it says which
+		return false, err // it says which
 	}
 	change.Records = []sessions.Record{rec}
 	change.Replies = []sessions.Outgoing{a.reply(seq, msg, messages.Note, r.Left())}

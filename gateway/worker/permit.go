@@ -68,7 +68,7 @@ func (j *journal) judgeCall(ctx context.Context, t tools.Tool, c tools.Call) (to
 	}
 	digest, err := approvals.Digest(c, p)
 	if err != nil {
-		return tools.Verdict{}, err //nolint:wrapcheck // it says of which call
+		return tools.Verdict{}, err // it says of which call
 	}
 	if j.isDecided(c) {
 		return j.usePermission(ctx, digest)
@@ -99,7 +99,7 @@ func (j *journal) usePermission(ctx context.Context, digest string) (tools.Verdi
 		return tools.Verdict{Decision: tools.Deny, Reason: "its permission was used or withdrawn meanwhile"}, nil
 	}
 	if err != nil {
-		return tools.Verdict{}, err //nolint:wrapcheck // it says which
+		return tools.Verdict{}, err // it says which
 	}
 	faultpoint.Hit("worker.permission.after")
 	j.decided = &used
@@ -211,7 +211,7 @@ func (a *actor) decide(e broker.Envelope, msg channels.Message, c messages.Comma
 			return a.takeNext() // and see what became of it
 		}
 		if err != nil {
-			return false, err //nolint:wrapcheck // it says which
+			return false, err // it says which
 		}
 		a.noteDecided(r)
 		faultpoint.Hit("worker.decided")
@@ -329,7 +329,7 @@ func (a *owner) findDecision(turn string) (*approvals.Request, error) {
 			return &r, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // most turns are opened by a message, which is no error
+	return nil, nil // most turns are opened by a message, which is no error
 }
 
 // senderOf returns a person as the sender of a message.

@@ -71,7 +71,7 @@ func (a *owner) inPlanMode(ctx context.Context, id sessionkeys.SessionID) (bool,
 		a.w.Logger.Warn("plan mode unreadable, taken as on", "session", id, "key", a.m.Key, "error", err)
 		err = nil
 	}
-	return mode.On, err //nolint:wrapcheck // it says of which session
+	return mode.On, err // it says of which session
 }
 
 // planNote says, behind the answer to a command that leads to another session, what becomes of

@@ -143,7 +143,7 @@ func (s *schedule) run(steps int) {
 }
 
 func newSchedule(r *fixture, seed uint64) *schedule {
-	return &schedule{r: r, rules: policy.Waiting{WhileBusy: policy.Queue}, verb: "message", random: rand.New(rand.NewPCG(seed, 1)), said: map[int][]string{}, stops: map[int]int{}} //nolint:gosec // a schedule
+	return &schedule{r: r, rules: policy.Waiting{WhileBusy: policy.Queue}, verb: "message", random: rand.New(rand.NewPCG(seed, 1)), said: map[int][]string{}, stops: map[int]int{}} // a schedule
 }
 
 func TestWhateverHappensEachMessageIsAnsweredOnceAndInOrder(t *testing.T) {

@@ -236,7 +236,7 @@ func TestAStopIsHeardDuringTheGracePeriod(t *testing.T) {
 func TestARestartOfAllWorkersIsInvisible(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T, r *fixture) {
-		random := rand.New(rand.NewPCG(seed(t), 1)) //nolint:gosec // a schedule
+		random := rand.New(rand.NewPCG(seed(t), 1)) // a schedule
 		next := 0
 		begin := func() *process {
 			next++

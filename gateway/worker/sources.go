@@ -16,7 +16,7 @@ import (
 func (j *journal) untrustedSources(ctx context.Context) ([]string, error) {
 	history, err := j.Messages(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what was read
+		return nil, err // it says what was read
 	}
 	opening := openingID(j.t.ID)
 	i := slices.IndexFunc(history, func(m transcript.Message) bool { return m.ID == opening })

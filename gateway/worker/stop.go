@@ -125,7 +125,7 @@ func (a *requests) withdrawQuestions(c sessions.Control) (n int, err error) {
 				return a.withdrawQuestions(c) // and see what became of it
 			}
 			if err != nil {
-				return 0, err //nolint:wrapcheck // it says which
+				return 0, err // it says which
 			}
 			a.w.Logger.Info("request for permission withdrawn", "session", r.Session, "tool", r.Call.Name, "by", c.Sender, "request", r.ID)
 			a.signalDecided(r)

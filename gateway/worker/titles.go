@@ -164,7 +164,7 @@ func (q *titleCall) Reserve(ctx context.Context, e costs.Estimate, a transcript.
 		q.signal()
 	}
 	faultpoint.Hit("worker.title.reserved")
-	return r, err //nolint:wrapcheck // it names the call
+	return r, err // it names the call
 }
 
 // finish commits what the call brought: first the words together with what is owed for them,

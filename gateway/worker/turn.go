@@ -217,7 +217,7 @@ func (a *actor) beginTurn(ctx context.Context, ag Agent, j *journal, stop bool) 
 	} else {
 		title()
 	}
-	return nil, nil //nolint:nilnil // it answers a message
+	return nil, nil // it answers a message
 }
 
 // requestedCompaction returns what a turn is to do that carries out /compact; nil: it

@@ -12,5 +12,5 @@ var _ llm.Pinger = (*Model)(nil)
 func (m *Model) Ping(ctx context.Context) (llm.Pong, error) {
 	_, pong, err := m.Ask(ctx, "v1/models/"+m.Name())
 	pong.Listed = err == nil
-	return pong, err //nolint:wrapcheck // an *llm.Error, as Pinger wants it
+	return pong, err // an *llm.Error, as Pinger wants it
 }

@@ -67,7 +67,7 @@ func TestARequestWithoutThinkingDoesNotBeginAsOneWithIt(t *testing.T) {
 }
 
 // What a request costs does not grow with its conversation.
-func TestWritingARequestTakesNoMorePerTurnOfItsConversation(t *testing.T) { //nolint:paralleltest // it counts allocations
+func TestWritingARequestTakesNoMorePerTurnOfItsConversation(t *testing.T) { // it counts allocations
 	allocations := func(turns int) float64 {
 		m, r := newModel(t, llm.Info{}), conversationOf(turns)
 		encoded(t, m, r)

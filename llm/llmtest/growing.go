@@ -28,7 +28,7 @@ func testGrowingConversations(t *testing.T, a Adapter) {
 				return a.Open(t, Endpoint{URL: "http://127.0.0.1:1", Key: "k", Client: &http.Client{Transport: b}})
 			}
 			m := open(&kept)
-			c := &conversation{rand: rand.New(rand.NewPCG(seed, 1)), provider: m.Provider(), model: m.Name(), native: a.Wire.Native} //nolint:gosec // a test's
+			c := &conversation{rand: rand.New(rand.NewPCG(seed, 1)), provider: m.Provider(), model: m.Name(), native: a.Wire.Native} // a test's
 			for range 40 {
 				c.step()
 				r := c.request()
@@ -80,7 +80,7 @@ func (b *bodies) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if int64(len(sent)) != r.ContentLength || !json.Valid(sent) {
-		return nil, fmt.Errorf("a body of %d bytes, announced as %d: %s", len(sent), r.ContentLength, sent) //nolint:err113 // for the test's log
+		return nil, fmt.Errorf("a body of %d bytes, announced as %d: %s", len(sent), r.ContentLength, sent) // for the test's log
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ var (
 func (b *base) Ping(ctx context.Context) (llm.Pong, error) {
 	body, pong, err := b.Ask(ctx, "models")
 	if err != nil {
-		return pong, err //nolint:wrapcheck // an *llm.Error, as Pinger wants it
+		return pong, err // an *llm.Error, as Pinger wants it
 	}
 	var list struct {
 		Data []struct {

@@ -48,7 +48,7 @@ type Client struct {
 func NewClient(s Setup, method string, header http.Header) (Client, error) {
 	for _, required := range []struct{ name, value string }{{"provider", s.Provider}, {"model", s.Model}} {
 		if required.value == "" {
-			return Client{}, fmt.Errorf("%s: required", required.name) //nolint:err113 // the text is all there is
+			return Client{}, fmt.Errorf("%s: required", required.name) // the text is all there is
 		}
 	}
 	endpoint, err := llm.Endpoint(s.BaseURL, method)

@@ -120,7 +120,7 @@ func (ps *Prefixes) Put(name string, p *Prefix) {
 
 // drop forgets e; the caller holds mu.
 func (ps *Prefixes) drop(e *list.Element) *Prefix {
-	n := ps.oldest.Remove(e).(*namedPrefix) //nolint:forcetypeassert // there are no others
+	n := ps.oldest.Remove(e).(*namedPrefix) // there are no others
 	delete(ps.byName, n.name)
 	ps.bytes -= n.bytes
 	return n.p

@@ -42,7 +42,7 @@ func run(logPath string, command []string) (code int, err error) {
 	if err := os.MkdirAll(filepath.Dir(logPath), 0o750); err != nil {
 		return 2, fmt.Errorf("make the folder of the log: %w", err)
 	}
-	file, err := os.Create(logPath) //nolint:gosec // the caller names it
+	file, err := os.Create(logPath) // the caller names it
 	if err != nil {
 		return 2, fmt.Errorf("open the log: %w", err)
 	}
@@ -52,7 +52,7 @@ func run(logPath string, command []string) (code int, err error) {
 	// An interrupt reaches the command too, which ends by itself; what it printed
 	// until then is shown. (Ignored, it would be ignored by the command as well.)
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
-	cmd := exec.CommandContext(context.Background(), command[0], command[1:]...) //nolint:gosec // the caller names it
+	cmd := exec.CommandContext(context.Background(), command[0], command[1:]...) // the caller names it
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -49,7 +49,7 @@ func each[R rules.Row](db *database) iter.Seq[R] {
 	var zero R
 	return func(yield func(R) bool) {
 		for _, r := range db.tables[rules.KindOf(zero.Key())] {
-			if !yield(r.(R)) { //nolint:forcetypeassert // a table holds rows of one kind
+			if !yield(r.(R)) { // a table holds rows of one kind
 				return
 			}
 		}
@@ -169,7 +169,7 @@ func (db *database) put(r rules.Row) {
 			db.controls = append(db.controls, k)
 		case rules.AnswerKey:
 			db.answers = append(db.answers, k)
-			a := r.(rules.Answer) //nolint:forcetypeassert // by its key
+			a := r.(rules.Answer) // by its key
 			a.Order = uint64(len(db.answers))
 			r = a
 		}
@@ -308,7 +308,7 @@ func (db *database) List(ix rules.Index, limit int) (keys []rules.Key, err error
 		})
 	case rules.Owners:
 		for _, k := range db.mailboxes(func(m rules.Mailbox) bool { return m.Owner.Nonce != "" && db.owed(m) }) {
-			if w := rules.WorkerKey(db.rows("mailbox")[k].(rules.Mailbox).Owner); !slices.Contains(keys, rules.Key(w)) { //nolint:forcetypeassert // by its key
+			if w := rules.WorkerKey(db.rows("mailbox")[k].(rules.Mailbox).Owner); !slices.Contains(keys, rules.Key(w)) { // by its key
 				keys = append(keys, w)
 			}
 		}
@@ -390,7 +390,7 @@ func (db *database) mailboxes(which func(rules.Mailbox) bool) (keys []rules.Key)
 
 func (db *database) requests(which func(rules.Control) bool) (keys []rules.Key) {
 	for _, k := range db.controls {
-		if c := db.rows("control")[k].(rules.Control); !c.Done && which(c) { //nolint:forcetypeassert // by its key
+		if c := db.rows("control")[k].(rules.Control); !c.Done && which(c) { // by its key
 			keys = append(keys, k)
 		}
 	}

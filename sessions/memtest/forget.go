@@ -142,7 +142,7 @@ func (l liar) List(ix rules.Index, limit int) ([]rules.Key, error) {
 	if _, ok := ix.(rules.QueuedAnswers); ok && l.without == QueueCheck {
 		return nil, nil
 	}
-	return l.database.List(ix, limit) //nolint:wrapcheck // nothing is added
+	return l.database.List(ix, limit) // nothing is added
 }
 
 func (l liar) mailbox(m rules.Mailbox) rules.Mailbox {

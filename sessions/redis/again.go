@@ -120,7 +120,7 @@ func (r *reading) changesOf(number uint64, f fact, mode string) (*changes, error
 			set.leaveOut(c.Fields["id"])
 			continue
 		default:
-			return nil, nil //nolint:nilnil // as said
+			return nil, nil // as said
 		}
 		one, err := c.rebase(st)
 		if err != nil {

@@ -105,7 +105,7 @@ func (p *plan) forgetWaiting(token string, found answer, next string) error {
 		return err
 	}
 	p.step("v", p.db.hashOf(rules.MailboxKey(token)), f["v"])
-	p.index(token, p.db.mailboxIndexes(was.(rules.Mailbox)), p.db.mailboxIndexes(is.(rules.Mailbox))) //nolint:forcetypeassert // as it was decoded
+	p.index(token, p.db.mailboxIndexes(was.(rules.Mailbox)), p.db.mailboxIndexes(is.(rules.Mailbox))) // as it was decoded
 	return nil
 }
 

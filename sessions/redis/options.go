@@ -73,7 +73,7 @@ func (o Options) client() (*goredis.FailoverOptions, error) {
 		if p.Network != "tcp" && p.Network != "unix" {
 			return nil, problems.At("url", "a network %q is not supported", p.Network)
 		}
-		return nil, nil //nolint:nilnil // no Sentinels
+		return nil, nil // no Sentinels
 	}
 	f, err := goredis.ParseFailoverURL(o.URL)
 	if err != nil {
@@ -129,7 +129,7 @@ func (o Options) dial(greet func(ctx context.Context, cn *goredis.Conn) error) (
 // roots are the certificates of CAFile, or nil.
 func (o Options) roots() (*x509.CertPool, error) {
 	if o.CAFile == "" {
-		return nil, nil //nolint:nilnil // what the system trusts
+		return nil, nil // what the system trusts
 	}
 	b, err := os.ReadFile(o.CAFile)
 	if err != nil {

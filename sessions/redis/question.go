@@ -58,7 +58,7 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 		}, pick: allMembers}, nil
 	case rules.ChatMailboxes:
 		q := indexQuery{boxes: true, key: keyNamed[rules.MailboxKey], pick: func(_ *reading, keys []rules.Key) []rules.Key {
-			slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.MailboxKey), b.(rules.MailboxKey)) }) //nolint:forcetypeassert // as named
+			slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.MailboxKey), b.(rules.MailboxKey)) }) // as named
 			return keys
 		}}
 		for _, c := range ix.Chats {
@@ -70,7 +70,7 @@ func (ks keyspace) question(ix rules.Index, limit int) (indexQuery, error) {
 	case rules.CloseControls:
 		chat := id(ix.Chat.Channel, ix.Chat.Account, ix.Chat.Peer)
 		return indexQuery{commands: [][]string{{"ZRANGE", ks.key("shutting:" + chat), "0", "-1"}}, key: keyNamed[rules.ControlKey], pick: func(_ *reading, keys []rules.Key) []rules.Key {
-			slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.ControlKey), b.(rules.ControlKey)) }) //nolint:forcetypeassert // as named
+			slices.SortFunc(keys, func(a, b rules.Key) int { return cmp.Compare(a.(rules.ControlKey), b.(rules.ControlKey)) }) // as named
 			return keys
 		}}, nil
 	case rules.QueuedAnswers:

@@ -26,7 +26,7 @@ type retries struct {
 	now   time.Time
 
 	cancel  context.CancelFunc
-	ctx     context.Context //nolint:containedctx // ends when s tries for ever
+	ctx     context.Context // ends when s tries for ever
 	commits atomic.Int64
 	before  func(n int64) // is called before each commit of s
 }
@@ -68,7 +68,7 @@ func (r *retries) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 			}
 			r.before(n)
 		}
-		return next(ctx, c) //nolint:wrapcheck // the client's own error
+		return next(ctx, c) // the client's own error
 	}
 }
 

@@ -233,7 +233,7 @@ func (rec *recovery) takeOver(ctx context.Context, me string) (err error) {
 }
 
 func (rec *recovery) unlock(ctx context.Context) error {
-	return rec.plain.Del(ctx, rec.key("takeover")).Err() //nolint:wrapcheck // takeOver's caller does
+	return rec.plain.Del(ctx, rec.key("takeover")).Err() // takeOver's caller does
 }
 
 // nextEra returns the number of an era that never was. The database may have lost the one that
@@ -294,7 +294,7 @@ func (rec *recovery) evict(ctx context.Context, h *hold) error {
 			return err
 		}
 		for more := true; more; {
-			if more, err = rec.evictFrom(ctx, h, sessions.Worker(k.(rules.WorkerKey))); err != nil { //nolint:forcetypeassert // as named
+			if more, err = rec.evictFrom(ctx, h, sessions.Worker(k.(rules.WorkerKey))); err != nil { // as named
 				return fmt.Errorf("end the fences of worker %s: %w", owner, err)
 			}
 		}

@@ -28,7 +28,7 @@ func TestAServerWithTLS(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates}) //nolint:gosec // a test's
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates}) // a test's
 	if err != nil {
 		t.Fatal(err)
 	}

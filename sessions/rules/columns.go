@@ -108,7 +108,7 @@ func Stored(v any) (any, error) {
 		return *v, nil
 	case []byte:
 		if v == nil {
-			return nil, nil //nolint:nilnil // nothing is stored
+			return nil, nil // nothing is stored
 		}
 		return v, nil
 	case time.Time:
@@ -146,7 +146,7 @@ func Stored(v any) (any, error) {
 	case r.CanInt():
 		return r.Int(), nil
 	case r.CanUint() && r.Uint() <= math.MaxInt64:
-		return int64(r.Uint()), nil //nolint:gosec // it fits
+		return int64(r.Uint()), nil // it fits
 	case r.CanUint():
 		return nil, fmt.Errorf("%d is out of range", r.Uint())
 	case r.Type() == reflect.TypeFor[[]byte]():
@@ -242,7 +242,7 @@ func Load(at, v any) error {
 		if err := number(); err != nil || n < 0 {
 			return fmt.Errorf("%v does not fit into a %T", v, at)
 		}
-		d.SetUint(uint64(n)) //nolint:gosec // it is not negative
+		d.SetUint(uint64(n)) // it is not negative
 	case isText && text == "":
 		d.SetZero()
 	case isText:

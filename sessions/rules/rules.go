@@ -225,7 +225,7 @@ type Tx struct {
 // get returns the row of a key as it stands in this transaction.
 func get[R Row](tx *Tx, k Key) (row R, found bool, err error) {
 	if i, ok := tx.at[k]; ok {
-		return tx.Set.Rows[i].(R), true, nil //nolint:forcetypeassert // a key's type says the row's
+		return tx.Set.Rows[i].(R), true, nil // a key's type says the row's
 	}
 	r, err := tx.Reader.Get(k)
 	if err != nil {
@@ -272,7 +272,7 @@ func list[K Key](tx *Tx, ix Index, limit int) ([]K, error) {
 	}
 	keys := make([]K, len(found))
 	for i, k := range found {
-		keys[i] = k.(K) //nolint:forcetypeassert // an index names rows of one kind
+		keys[i] = k.(K) // an index names rows of one kind
 	}
 	return keys, nil
 }

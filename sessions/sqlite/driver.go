@@ -103,7 +103,7 @@ func (r *writerView) Get(k rules.Key) (rules.Row, error) {
 	case rules.TurnKey, rules.EventKey, rules.BegunKey, rules.CallKey, rules.AnswerKey:
 		if r.guess {
 			r.guessed = append(r.guessed, k)
-			return nil, nil //nolint:nilnil // there is none
+			return nil, nil // there is none
 		}
 	}
 	row, err := load(r.tx, k)

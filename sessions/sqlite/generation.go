@@ -29,7 +29,7 @@ func (s *Store) Distrust(ctx context.Context, through, ticks uint64) error {
 			return struct{}{}, err
 		}
 		return struct{}{}, x.exec("UPDATE generation SET doubt = max(doubt, ?), ticks = max(ticks, ?)",
-			int64(min(through, math.MaxInt64)), int64(min(ticks, math.MaxInt64))) //nolint:gosec // it fits
+			int64(min(through, math.MaxInt64)), int64(min(ticks, math.MaxInt64))) // it fits
 	})
 	return rules.While(err, "note that the database is an older copy")
 }

@@ -87,7 +87,7 @@ func insertEntry(x *tx, b rules.Booking) error {
 // priceID returns the number of the row that is a copy of p, or nil when p is.
 func (t *tx) priceID(p *costs.Price) (any, error) {
 	if p == nil {
-		return nil, nil //nolint:nilnil // NULL
+		return nil, nil // NULL
 	}
 	stored, err := rules.Stored(p)
 	if err != nil {

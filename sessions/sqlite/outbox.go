@@ -74,7 +74,7 @@ func (t *tx) storedAnswer(a *rules.Answer) (before rules.Answer, err error) {
 		return before, fmt.Errorf("queue answer %s: %w", a.ID, err)
 	}
 	t.queue.add(a.ID, chatOf(a.To))
-	a.Order = uint64(no) //nolint:gosec // it counts from 1
+	a.Order = uint64(no) // it counts from 1
 	a.Outgoing = sessions.Outgoing{ID: a.ID}
 	return before, nil
 }

@@ -81,7 +81,7 @@ func (t *tx) put(row rules.Row) error {
 func (t *tx) write(row rules.Row) error {
 	switch r := row.(type) {
 	case rules.Mailbox:
-		t.highest = max(t.highest, int64(r.LastSeen)) //nolint:gosec // the rules bound it
+		t.highest = max(t.highest, int64(r.LastSeen)) // the rules bound it
 		t.rows.put(r.Key(), r)
 		return nil
 	case rules.Turn:

@@ -59,7 +59,7 @@ func demoSee(picture Picture) string {
 	for y := range min(grid, b.Dy()) {
 		for x := range min(grid, b.Dx()) {
 			r, g, bl, _ := m.At(b.Min.X+x*b.Dx()/min(grid, b.Dx()), b.Min.Y+y*b.Dy()/min(grid, b.Dy())).RGBA()
-			counts[nearestColour(int(r>>8), int(g>>8), int(bl>>8))]++ //nolint:gosec // eight bits
+			counts[nearestColour(int(r>>8), int(g>>8), int(bl>>8))]++ // eight bits
 			points++
 		}
 	}

@@ -37,7 +37,7 @@ func (f *fakeRunner) Run(_ context.Context, c programs.Command) (programs.Result
 func write(t *testing.T, script string) programs.Program {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { // a program
 		t.Fatal(err)
 	}
 	p, err := programs.FindProgram(path, "")

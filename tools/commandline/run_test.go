@@ -208,7 +208,7 @@ func TestRunRefusesAnotherProgram(t *testing.T) {
 	if res, err := call(t, t.Context(), tool, t.TempDir(), a); err != nil || !strings.Contains(res.Content, "first") {
 		t.Fatal(res.Content, err)
 	}
-	if err := os.WriteFile(p.Path, []byte("#!/bin/sh\necho other\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(p.Path, []byte("#!/bin/sh\necho other\n"), 0o755); err != nil { // a program
 		t.Fatal(err)
 	}
 	if res, err := call(t, t.Context(), tool, t.TempDir(), a); err == nil || !strings.HasPrefix(err.Error(), "not run: the program has changed") || tools.KindOf(err) != tools.Permanent || res.Content != "" {

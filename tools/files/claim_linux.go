@@ -16,7 +16,7 @@ func (t target) claim(temp string) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	fd := int(dir.Fd()) //nolint:gosec // small
+	fd := int(dir.Fd()) // small
 	err = unix.Renameat2(fd, temp, fd, t.name, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // this file system cannot
 		return t.claimByLink(temp)

@@ -131,7 +131,7 @@ func numberedName(name string, n int) string {
 
 // contextReader is a reader that ends with a context.
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // a Read has none
+	ctx context.Context // a Read has none
 	r   io.Reader
 }
 

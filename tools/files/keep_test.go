@@ -122,7 +122,7 @@ func TestWhatBreaksOffIsNotKept(t *testing.T) {
 	broken := errors.New("the line broke")
 	stopped, cancel := context.WithCancelCause(t.Context())
 	for _, c := range []struct {
-		ctx  context.Context //nolint:containedctx // a row
+		ctx  context.Context // a row
 		r    io.Reader
 		want error
 	}{

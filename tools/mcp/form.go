@@ -270,7 +270,7 @@ func (t *Tool) askNext(ctx context.Context, c tools.Call, f form) (err error) {
 	if q.Memo, err = json.Marshal(f); err != nil {
 		return fmt.Errorf("note the form: %w", err)
 	}
-	return t.server.o.People.Ask(ctx, c, q) //nolint:wrapcheck // its caller says what for
+	return t.server.o.People.Ask(ctx, c, q) // its caller says what for
 }
 
 // settle says what became of an answer that was taken up, which err tells of the call with it. An

@@ -35,7 +35,7 @@ type remote struct {
 func (s *server) dial() (*remote, error) {
 	g, err := guard.New(guard.Options{Private: s.c.AllowPrivate, Resolver: s.o.Resolver})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the network
+		return nil, err // it names the network
 	}
 	u, err := g.Parse(s.c.URL)
 	if err != nil {
@@ -86,7 +86,7 @@ var _ auth.OAuthHandler = headerToken{}
 var errHeaderToken = errors.New("the server does not take the token of the header authorization")
 
 // TokenSource implements [auth.OAuthHandler].
-func (headerToken) TokenSource(context.Context) (oauth2.TokenSource, error) { return nil, nil } //nolint:nilnil // as the interface has it
+func (headerToken) TokenSource(context.Context) (oauth2.TokenSource, error) { return nil, nil } // as the interface has it
 
 // Authorize implements [auth.OAuthHandler].
 func (headerToken) Authorize(_ context.Context, _ *http.Request, res *http.Response) error {
@@ -105,7 +105,7 @@ type gatekeeper struct {
 func (g *gatekeeper) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	s, err := g.OAuthHandler.TokenSource(ctx)
 	if err != nil || s == nil {
-		return s, err //nolint:wrapcheck // as it is
+		return s, err // as it is
 	}
 	return noting{s, g}, nil
 }
@@ -122,7 +122,7 @@ func (n noting) Token() (*oauth2.Token, error) {
 	if err != nil {
 		n.in.last.Store(&err)
 	}
-	return t, err //nolint:wrapcheck // as it is
+	return t, err // as it is
 }
 
 // Authorize implements [auth.OAuthHandler].
@@ -131,7 +131,7 @@ func (g *gatekeeper) Authorize(ctx context.Context, r *http.Request, res *http.R
 	if err != nil {
 		g.last.Store(&err)
 	}
-	return err //nolint:wrapcheck // as it is
+	return err // as it is
 }
 
 // courier carries requests to a server: with the operator's headers, and with a bound on what
@@ -175,7 +175,7 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := c.next.RoundTrip(r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the session says what was sent
+		return nil, err // the session says what was sent
 	}
 	if res.StatusCode == http.StatusUnauthorized { // so the server has not done what was asked
 		unmarkSent(r.Context())
@@ -201,5 +201,5 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
-	return n, err //nolint:wrapcheck // as it is
+	return n, err // as it is
 }

@@ -33,11 +33,11 @@ func (s Server) hasToken() bool {
 // operator's headers, which are for the server alone.
 func (s *server) newLogin() (*oauth.Client, error) {
 	if s.c.URL == "" || s.c.hasToken() || s.o.Logins == "" {
-		return nil, nil //nolint:nilnil // that nobody can log in is no error
+		return nil, nil // that nobody can log in is no error
 	}
 	g, err := guard.New(guard.Options{Private: s.c.AllowPrivate, Resolver: s.o.Resolver})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the network
+		return nil, err // it names the network
 	}
 	c := g.Client(nil)
 	c.Transport = &courier{next: c.Transport, agent: s.o.Version, login: true}
@@ -145,7 +145,7 @@ func (h *Host) BeginLogin(ctx context.Context, server, redirect string, scopes .
 	if err != nil {
 		return oauth.Started{}, err
 	}
-	return s.login.Begin(ctx, redirect, scopes...) //nolint:wrapcheck // it says what failed
+	return s.login.Begin(ctx, redirect, scopes...) // it says what failed
 }
 
 // FinishLogin ends a login with the address to which the browser was led, and has the server
@@ -156,7 +156,7 @@ func (h *Host) FinishLogin(ctx context.Context, server, address string) error {
 		return err
 	}
 	if err := s.login.Finish(ctx, address); err != nil {
-		return err //nolint:wrapcheck // it says what failed
+		return err // it says what failed
 	}
 	s.mu.Lock()
 	up := s.state == Up
@@ -176,7 +176,7 @@ func (h *Host) Logout(ctx context.Context, server string) (bool, error) {
 	}
 	was, err := s.login.Logout(ctx)
 	if err != nil {
-		return was, err //nolint:wrapcheck // it says what failed
+		return was, err // it says what failed
 	}
 	s.mu.Lock()
 	now := s.session

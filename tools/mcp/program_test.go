@@ -81,7 +81,7 @@ func TestServerOfAChangedProgram(t *testing.T) {
 	w := newWalls(t)
 	path := filepath.Join(t.TempDir(), "server")
 	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { // a program
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestServerOfAProgramThatDoesNotEnd(t *testing.T) {
 	w := newWalls(t)
 	before := mcptest.Descendants(t)
 	path := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 100000 &\ntouch ready\nexec sleep 100000\n"), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 100000 &\ntouch ready\nexec sleep 100000\n"), 0o755); err != nil { // a program
 		t.Fatal(err)
 	}
 	p, err := programs.FindProgram(path, "")

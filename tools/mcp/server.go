@@ -138,7 +138,7 @@ func (s *server) told(err error) string {
 func backoff(failures int) time.Duration {
 	d := minBackoff << min(failures-1, 10)
 	d = min(d, maxBackoff)
-	return d - time.Duration(rand.Int64N(int64(d)/4)) //nolint:gosec // only so that not all try at once
+	return d - time.Duration(rand.Int64N(int64(d)/4)) // only so that not all try at once
 }
 
 // serve connects to the server and stays connected until that ends. It reports whether the
@@ -213,7 +213,7 @@ func (s *server) client() (*sdk.Client, error) {
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.relist.Send() },
 	})
 	c.AddSendingMiddleware(forOlder)
-	return c, tasks.Prepare(c) //nolint:wrapcheck // it names the method
+	return c, tasks.Prepare(c) // it names the method
 }
 
 // forOlder takes out of what older servers are told that people can be asked, who would have to
@@ -476,7 +476,7 @@ func (s *session) call(ctx context.Context, tool string, arguments json.RawMessa
 		p.InputResponses, p.RequestState = answer.responses, answer.state
 	}
 	res, err := s.CallTool(context.WithValue(ctx, sentKey{}, &mark), p)
-	return res, mark.Load(), err //nolint:wrapcheck // the server words it
+	return res, mark.Load(), err // the server words it
 }
 
 // Codes by which the library says that a message did not get through.

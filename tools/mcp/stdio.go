@@ -98,7 +98,7 @@ type marking struct{ sdk.Transport }
 func (m marking) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := m.Transport.Connect(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as it is
+		return nil, err // as it is
 	}
 	return markingConnection{tasks.Conn(c)}, nil
 }
@@ -108,7 +108,7 @@ type markingConnection struct{ sdk.Connection }
 // Write implements [sdk.Connection].
 func (c markingConnection) Write(ctx context.Context, m jsonrpc.Message) error {
 	markSent(ctx)
-	return c.Connection.Write(ctx, m) //nolint:wrapcheck // as it is
+	return c.Connection.Write(ctx, m) // as it is
 }
 
 // close lets the program end by itself, as the protocol wants, and kills what has not.
@@ -165,7 +165,7 @@ func (q *queue) Write(b []byte) (int, error) {
 		return 0, errDeaf
 	}
 	defer q.filled.Signal()
-	return q.buf.Write(b) //nolint:wrapcheck // it never fails
+	return q.buf.Write(b) // it never fails
 }
 
 // Read waits for something to read, or for Close.
@@ -175,7 +175,7 @@ func (q *queue) Read(b []byte) (int, error) {
 	for q.buf.Len() == 0 && !q.closed {
 		q.filled.Wait()
 	}
-	return q.buf.Read(b) //nolint:wrapcheck // io.EOF, as it is
+	return q.buf.Read(b) // io.EOF, as it is
 }
 
 // Close ends what is read behind what was written.

@@ -74,14 +74,14 @@ type pursuit struct {
 // findTask returns the task that the same call has begun, if it is not known to be over.
 func (t *Tool) findTask(ctx context.Context, c tools.Call) (*pursuit, error) {
 	if t.server.o.Tasks == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	o, own, err := t.server.o.Tasks.Find(ctx, c, t.name, t.config.Name)
 	if err != nil {
 		return nil, fmt.Errorf("look for a task of the MCP server %s: %w", t.name, err)
 	}
 	if o == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	return &pursuit{*o, !own}, nil
 }
@@ -127,7 +127,7 @@ func (t *Tool) goOn(ctx context.Context, c tools.Call, p *pursuit, answer *given
 		return t.pursue(ctx, c, p, nil)
 	}
 	err := t.server.do(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
-		return tasks.Answer(ctx, s, p.Task, answer.responses) //nolint:wrapcheck // worded below
+		return tasks.Answer(ctx, s, p.Task, answer.responses) // worded below
 	})
 	if err != nil && !isLost(err) { // the server may get it again: it passes over what it has
 		err = tools.Unpaid(tools.Errorf(tools.Transient, "the MCP server %s does not take the answer at present, so %s does not go on", t.name, t.config.Name))
@@ -209,7 +209,7 @@ func (*Tool) callEnds(ctx context.Context) time.Time {
 func (t *Tool) askFor(ctx context.Context, id string) (task *tasks.Task, err error) {
 	err = t.server.do(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
 		task, err = tasks.Get(ctx, s, id)
-		return err //nolint:wrapcheck // the caller words it
+		return err // the caller words it
 	})
 	return task, err
 }
@@ -301,7 +301,7 @@ func (t *Tool) abandon(ctx context.Context, c tools.Call) {
 func (t *Tool) cancelTask(ctx context.Context, id string) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	err := t.server.do(limited, func(ctx context.Context, s *sdk.ClientSession) error { return tasks.Cancel(ctx, s, id) }) //nolint:wrapcheck // told below
+	err := t.server.do(limited, func(ctx context.Context, s *sdk.ClientSession) error { return tasks.Cancel(ctx, s, id) }) // told below
 	if err != nil {
 		t.server.o.Log.Warn("MCP server not told to give up a task", "server", t.name, "tool", t.config.Name, "error", t.server.told(err))
 	}

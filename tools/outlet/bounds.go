@@ -53,7 +53,7 @@ func (b *bounded) count(n int, err error) (int, error) {
 // CloseWrite says to the host that nothing more comes.
 func (b *bounded) CloseWrite() error {
 	if half, ok := b.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite() //nolint:wrapcheck // as it is
+		return half.CloseWrite() // as it is
 	}
 	return b.Close()
 }
@@ -65,7 +65,7 @@ func (b *bounded) Close() error {
 		b.idle.Stop()
 		b.forget(b)
 	})
-	return err //nolint:wrapcheck // as it is
+	return err // as it is
 }
 
 // limited is a listener that holds so many connections at a time. Further ones wait until
@@ -92,7 +92,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		<-l.slots
-		return nil, err //nolint:wrapcheck // as it is
+		return nil, err // as it is
 	}
 	return &taken{Conn: c, free: sync.OnceFunc(func() { <-l.slots })}, nil
 }
@@ -100,7 +100,7 @@ func (l *limited) Accept() (net.Conn, error) {
 // Close implements [net.Listener].
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.over) })
-	return l.Listener.Close() //nolint:wrapcheck // as it is
+	return l.Listener.Close() // as it is
 }
 
 // taken is a connection that has one of the slots.
@@ -113,7 +113,7 @@ type taken struct {
 // CloseWrite says to the program that nothing more comes.
 func (t *taken) CloseWrite() error {
 	if half, ok := t.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite() //nolint:wrapcheck // as it is
+		return half.CloseWrite() // as it is
 	}
 	return t.Close()
 }
@@ -121,5 +121,5 @@ func (t *taken) CloseWrite() error {
 // Close implements [net.Conn].
 func (t *taken) Close() error {
 	defer t.free()
-	return t.Conn.Close() //nolint:wrapcheck // as it is
+	return t.Conn.Close() // as it is
 }

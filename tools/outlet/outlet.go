@@ -76,7 +76,7 @@ func New(o Options) (*Outlet, error) {
 	}
 	var err error
 	if p.guard, err = guard.New(guard.Options{Private: o.Private, Ports: guard.PortsOf(p.hosts), Resolver: o.Resolver}); err != nil {
-		return nil, err //nolint:wrapcheck // it names the network
+		return nil, err // it names the network
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)

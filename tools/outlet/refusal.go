@@ -55,7 +55,7 @@ func (o *Outlet) dial(ctx context.Context, _, address string) (net.Conn, error) 
 		return nil, o.refuse(to, to+" is out of reach: its address is not one of the public internet. Do without, or tell the person that parley's operator would have to open its network under allow_private")
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // explain says it
+		return nil, err // explain says it
 	}
 	b := newBounded(c, o.forget)
 	if !o.keep(b) {

@@ -82,7 +82,7 @@ func (o *Output) Run(ctx context.Context, r Runner, c Command) (Result, error) {
 	if o.tooBig {
 		return res, &FloodError{o.most()}
 	}
-	return res, err //nolint:wrapcheck // it says what did not run
+	return res, err // it says what did not run
 }
 
 // most is how much a program may write to both streams together.

@@ -93,7 +93,7 @@ func readProgram(path string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	f, err := os.Open(path) //nolint:gosec // the operator names it; its content is hashed later
+	f, err := os.Open(path) // the operator names it; its content is hashed later
 	if err != nil {
 		return Program{}, err
 	}

@@ -58,13 +58,13 @@ func (v Variable) Check() error {
 func CheckReadOnly(p string) error {
 	switch top, _, _ := strings.Cut(strings.TrimPrefix(path.Clean(p), "/"), "/"); {
 	case !filepath.IsAbs(p):
-		return fmt.Errorf("%q is not an absolute path", p) //nolint:err113 // for the operator
+		return fmt.Errorf("%q is not an absolute path", p) // for the operator
 	case top == "":
-		return errors.New("/ is the whole machine: name what the program needs") //nolint:err113 // for the operator
+		return errors.New("/ is the whole machine: name what the program needs") // for the operator
 	case strings.HasPrefix(path.Clean(p), "/dev/shm/"): // files like any other
 		return nil
 	case slices.Contains([]string{"proc", "dev", "sys", "workspace"}, top):
-		return fmt.Errorf("what is below /%s cannot be given to a program", top) //nolint:err113 // for the operator
+		return fmt.Errorf("what is below /%s cannot be given to a program", top) // for the operator
 	}
 	return checkKeys(path.Clean(p))
 }
@@ -74,16 +74,16 @@ func CheckReadOnly(p string) error {
 func checkKeys(p string) error {
 	for _, secret := range secrets.Paths() {
 		if p == secret || strings.HasPrefix(secret, p+"/") {
-			return fmt.Errorf("%s holds keys and other secrets (%s): name the files that the program needs", p, secret) //nolint:err113 // for the operator
+			return fmt.Errorf("%s holds keys and other secrets (%s): name the files that the program needs", p, secret) // for the operator
 		}
 	}
 	for _, name := range secrets.Names() {
 		if strings.HasSuffix(strings.ToLower(p), "/"+name) {
-			return fmt.Errorf("%s holds keys: name the one file in it that the program needs, or a copy that has another name", p) //nolint:err113 // for the operator
+			return fmt.Errorf("%s holds keys: name the one file in it that the program needs, or a copy that has another name", p) // for the operator
 		}
 	}
 	if homes := []string{"/home", "/Users"}; p == "/root" || slices.Contains(homes, p) || slices.Contains(homes, path.Dir(p)) {
-		return fmt.Errorf("%s is where people keep their keys: name the files that the program needs", p) //nolint:err113 // for the operator
+		return fmt.Errorf("%s is where people keep their keys: name the files that the program needs", p) // for the operator
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func checkKeys(p string) error {
 func LookReadOnly(p string) error {
 	resolved, err := filepath.EvalSymlinks(p)
 	if err != nil {
-		return err //nolint:wrapcheck // it has the path
+		return err // it has the path
 	}
 	if resolved != filepath.Clean(p) {
 		if err := CheckReadOnly(resolved); err != nil {
@@ -102,7 +102,7 @@ func LookReadOnly(p string) error {
 	}
 	for _, name := range secrets.Names() {
 		if _, err := os.Lstat(filepath.Join(resolved, name)); err == nil {
-			return fmt.Errorf("%s is in it and holds keys: name the files that the program needs", name) //nolint:err113 // for the operator
+			return fmt.Errorf("%s is in it and holds keys: name the files that the program needs", name) // for the operator
 		}
 	}
 	return nil

@@ -169,19 +169,19 @@ func (g *groups) enable(controller string) error {
 	if err != nil || slices.Contains(strings.Fields(string(have)), controller) {
 		return err
 	}
-	err = os.WriteFile(file, []byte("+"+controller), 0o644) //nolint:gosec // it is there
+	err = os.WriteFile(file, []byte("+"+controller), 0o644) // it is there
 	if !errors.Is(err, unix.EBUSY) {
 		return err
 	}
 	// Whoever is in a folder competes with the groups in it, which the kernel does not allow.
 	home := filepath.Join(g.dir, gatewayGroup)
-	if err := os.Mkdir(home, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // it has no secret
+	if err := os.Mkdir(home, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { // it has no secret
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(home, "cgroup.procs"), []byte("0"), 0o644); err != nil { //nolint:gosec // it is there
+	if err := os.WriteFile(filepath.Join(home, "cgroup.procs"), []byte("0"), 0o644); err != nil { // it is there
 		return err
 	}
-	return os.WriteFile(file, []byte("+"+controller), 0o644) //nolint:gosec // it is there
+	return os.WriteFile(file, []byte("+"+controller), 0o644) // it is there
 }
 
 // lacks says what the groups do not bound; empty: they bound a run as a whole.
@@ -198,7 +198,7 @@ func (g *groups) try() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("/proc/self/exe", idleArg) //nolint:gosec,noctx // it ends with its input
+	cmd := exec.Command("/proc/self/exe", idleArg) //nolint:noctx // it ends with its input
 	cmd.Env = []string{}
 	in, err := cmd.StdinPipe()
 	if err == nil {
@@ -240,14 +240,14 @@ type group struct {
 // and threads.
 func (g *groups) make(memory int64, processes int) (*group, error) {
 	gr := &group{path: filepath.Join(g.dir, fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), rand.Text()))}
-	if err := os.Mkdir(gr.path, 0o755); err != nil { //nolint:gosec // it has no secret
+	if err := os.Mkdir(gr.path, 0o755); err != nil { // it has no secret
 		return nil, fmt.Errorf("make a control group: %w", err)
 	}
 	set := func(controller, file string, n int64) error {
 		if slices.Contains(g.missing, controller) {
 			return nil
 		}
-		return os.WriteFile(filepath.Join(gr.path, file), []byte(strconv.FormatInt(n, 10)), 0o644) //nolint:gosec // it is there
+		return os.WriteFile(filepath.Join(gr.path, file), []byte(strconv.FormatInt(n, 10)), 0o644) // it is there
 	}
 	err := errors.Join(set("memory", "memory.max", memory+ownMemory), set("pids", "pids.max", int64(processes+ownProcesses)))
 	// Where the kernel counts swap, what is moved there is not beside the limit.
@@ -310,7 +310,7 @@ func end(path string) error {
 			return fmt.Errorf("end what a program left: %w", &os.PathError{Op: "rmdir", Path: path, Err: err})
 		}
 		// Something lives in it.
-		if err := os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0o644); err != nil { //nolint:gosec // it is there
+		if err := os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0o644); err != nil { // it is there
 			return fmt.Errorf("end what a program left: %w", err)
 		}
 		_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil) // for its end

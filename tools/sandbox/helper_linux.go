@@ -87,7 +87,7 @@ func helper() int {
 		return 2
 	}
 	if job.Walls.Built {
-		if unix.Dup3(errorsFD, int(os.Stderr.Fd()), 0) != nil { //nolint:gosec // a descriptor
+		if unix.Dup3(errorsFD, int(os.Stderr.Fd()), 0) != nil { // a descriptor
 			return 2
 		}
 	}
@@ -222,23 +222,23 @@ func (r *run) build() error {
 // limit sets what one process may use, and how many there may be. The helper is bound
 // by it too, which needs little.
 func (r *run) limit() error {
-	processes := uint64(r.Processes) //nolint:gosec // validated
+	processes := uint64(r.Processes) // validated
 	if !r.Walls.Namespaces {
 		// All of the user's count, not only those of this run.
 		n, err := countTasks(os.Getuid())
 		if err != nil {
 			return err
 		}
-		processes += uint64(n) //nolint:gosec // not negative
+		processes += uint64(n) // not negative
 	}
 	for _, l := range []struct {
 		name  string
 		which int
 		max   uint64
 	}{
-		{"memory", unix.RLIMIT_DATA, uint64(r.Memory)}, //nolint:gosec // validated
+		{"memory", unix.RLIMIT_DATA, uint64(r.Memory)}, // validated
 		{"processes", unix.RLIMIT_NPROC, processes},
-		{"size of files", unix.RLIMIT_FSIZE, uint64(r.FileSize)}, //nolint:gosec // validated
+		{"size of files", unix.RLIMIT_FSIZE, uint64(r.FileSize)}, // validated
 		{"open files", unix.RLIMIT_NOFILE, 4096},
 		{"core files", unix.RLIMIT_CORE, 0},
 	} {

@@ -24,7 +24,7 @@ func launcher(args []string) int {
 	if err != nil {
 		return 2
 	}
-	cmd := exec.Command("/proc/self/exe", helperArg) //nolint:gosec,noctx // this very program; its input ends it
+	cmd := exec.Command("/proc/self/exe", helperArg) //nolint:noctx // this very program; its input ends it
 	cmd.Dir, cmd.Env = "/", os.Environ()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	for fd := range l.descriptors {

@@ -242,7 +242,7 @@ func inWorld(t *testing.T, w world) (string, error) {
 // reachable is a folder that an ordinary user has, with this binary.
 func reachable(t *testing.T) (dir, self string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "parley-world-") //nolint:usetesting // a test's own folder is closed to others
+	dir, err := os.MkdirTemp("/tmp", "parley-world-") // a test's own folder is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}

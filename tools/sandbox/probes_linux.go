@@ -92,14 +92,14 @@ var probes = []probe{
 	{name: "environment of the first process", try: func(targets) error { return readSome("/proc/1/environ") }},
 	{name: "lower oom_score_adj", try: func(targets) error { return os.WriteFile("/proc/self/oom_score_adj", []byte("0"), 0o600) }},
 	{name: "new user namespace", try: func(t targets) error {
-		cmd := exec.Command(t.Self, idleArg) //nolint:gosec // this very program
+		cmd := exec.Command(t.Self, idleArg) // this very program
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
 		return cmd.Run()
 	}},
 	{name: "io_uring", try: func(targets) error {
 		var params [120]byte
 		fd, _, e := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)), 0)
-		return closed(int(fd), e) //nolint:gosec // a descriptor
+		return closed(int(fd), e) // a descriptor
 	}},
 	{name: "mount", try: func(targets) error {
 		fd, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
@@ -197,7 +197,7 @@ func withVictim(t targets, f func() error) error {
 func seize(pid int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, 0, 0, 0); e != 0 { //nolint:gosec // a process
+	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, 0, 0, 0); e != 0 { // a process
 		return e
 	}
 	// Only what is stopped can be let go; what traces it ends with this process.
@@ -278,11 +278,11 @@ func setStage(dir string) (s *stage, err error) {
 	}()
 	s.Outside = filepath.Join(dir, "outside")
 	// Anybody may do anything there, so that it is the walls that stop a probe.
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.workspace, 0o700), os.Mkdir(s.Outside, 0o700), os.Chmod(s.Outside, 0o777)); err != nil { //nolint:gosec // as said
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.workspace, 0o700), os.Mkdir(s.Outside, 0o700), os.Chmod(s.Outside, 0o777)); err != nil { // as said
 		return s, err
 	}
 	for _, name := range []string{"secret", "moved", "victim"} {
-		if err := errors.Join(os.WriteFile(filepath.Join(s.Outside, name), []byte("outside"), 0o600), os.Chmod(filepath.Join(s.Outside, name), 0o666)); err != nil { //nolint:gosec // as said
+		if err := errors.Join(os.WriteFile(filepath.Join(s.Outside, name), []byte("outside"), 0o600), os.Chmod(filepath.Join(s.Outside, name), 0o666)); err != nil { // as said
 			return s, err
 		}
 	}
@@ -305,7 +305,7 @@ func setStage(dir string) (s *stage, err error) {
 			s.TCP = l.Addr().String()
 		}
 	}
-	if err := os.Chmod(s.Socket, 0o777); err != nil { //nolint:gosec // as said
+	if err := os.Chmod(s.Socket, 0o777); err != nil { // as said
 		return s, err
 	}
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // of this machine

@@ -286,14 +286,14 @@ func enterMemory() error {
 // attach puts a mount into its folder below the working directory.
 func (m mounted) attach() error {
 	defer func() { _ = unix.Close(m.fd) }()
-	if err := os.MkdirAll(filepath.Dir(m.target), 0o755); err != nil { //nolint:gosec // of a program's root
+	if err := os.MkdirAll(filepath.Dir(m.target), 0o755); err != nil { // of a program's root
 		return err
 	}
 	if m.file {
 		if err := writeFile(m.target, ""); err != nil {
 			return err
 		}
-	} else if err := os.MkdirAll(m.target, 0o755); err != nil { //nolint:gosec // of a program's root
+	} else if err := os.MkdirAll(m.target, 0o755); err != nil { // of a program's root
 		return err
 	}
 	if err := unix.MoveMount(m.fd, "", unix.AT_FDCWD, m.target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
@@ -303,8 +303,8 @@ func (m mounted) attach() error {
 }
 
 func writeFile(name, text string) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // of a program's root
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { // of a program's root
 		return err
 	}
-	return os.WriteFile(name, []byte(text), 0o644) //nolint:gosec // of a program's root
+	return os.WriteFile(name, []byte(text), 0o644) // of a program's root
 }

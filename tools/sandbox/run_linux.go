@@ -122,7 +122,7 @@ func send(to io.Writer, job spec) error {
 	if err != nil {
 		return err
 	}
-	_, err = to.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)) //nolint:gosec // far below 4 GiB
+	_, err = to.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)) // far below 4 GiB
 	return err
 }
 
@@ -171,7 +171,7 @@ func (r *running) command(ctx context.Context, sys system, c Command) (*exec.Cmd
 	case sys.walls.Namespaces:
 		args = launch{sys.uid, sys.gid, sys.asRoot(), c.Network, c.Outlet != nil, len(r.child)}.args()
 	}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...) //nolint:gosec // this very program
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...) // this very program
 	cmd.Dir = "/"
 	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 	// A file would be handed over as it is. The program gets pipes only.

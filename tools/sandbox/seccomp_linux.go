@@ -186,12 +186,12 @@ func assemble(rs []refusal) []unix.SockFilter {
 			p = append(p, jump(unix.BPF_JEQ, r.nr, 0, 1), answer(r.err))
 			continue
 		}
-		size := uint8(2*len(r.when) + 2) //nolint:gosec // a handful
+		size := uint8(2*len(r.when) + 2) // a handful
 		p = append(p, jump(unix.BPF_JEQ, r.nr, 0, size))
 		for i, c := range r.when {
 			p = append(p, unix.SockFilter{Code: load, K: args + 8*(c.arg%upper) + 4*(c.arg/upper)})
 			// To the next condition, or over the rest of them and the answer.
-			rest := uint8(2*(len(r.when)-i-1) + 1) //nolint:gosec // a handful
+			rest := uint8(2*(len(r.when)-i-1) + 1) // a handful
 			if c.not {
 				p = append(p, jump(c.test, c.val, rest, 0))
 			} else {
@@ -207,7 +207,7 @@ func assemble(rs []refusal) []unix.SockFilter {
 // no_new_privs.
 func filterCalls(w walls, sockets []refusal) error {
 	p := assemble(slices.Clone(refusals(w, sockets)))
-	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]} //nolint:gosec // a few hundred
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]} // a few hundred
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
 		return fmt.Errorf("filter system calls: %w", e)
 	}

@@ -94,7 +94,7 @@ func newFetcher(o FetchOptions) (*fetcher, error) {
 	}
 	g, err := guard.New(guard.Options{Private: o.AllowPrivate, Resolver: o.Resolver})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the network
+		return nil, err // it names the network
 	}
 	f := &fetcher{
 		guard: g, allow: guard.ReadPatterns(o.AllowHosts), deny: guard.ReadPatterns(o.DenyHosts), agent: userAgent(o.Version),
@@ -207,7 +207,7 @@ func (f *fetcher) get(ctx context.Context, u *url.URL) (*page, error) {
 	r.Header.Set("Accept", "text/html, text/markdown;q=0.9, text/*;q=0.8, application/json;q=0.8, application/xml;q=0.8, */*;q=0.1")
 	res, err := f.client.Do(r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // explain says what it was
+		return nil, err // explain says what it was
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode < 200 || res.StatusCode > 299 {
@@ -227,7 +227,7 @@ func (f *fetcher) convert(ctx context.Context, p *page, body []byte, declared st
 		defer func() { <-f.slots }()
 		return p.setText(body, declared)
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // explain says what it was
+		return context.Cause(ctx) // explain says what it was
 	}
 }
 

@@ -170,7 +170,7 @@ func (s *searcher) ask(ctx context.Context, query string) ([]found, error) {
 	}
 	res, err := s.client.Do(r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // explain says what it was
+		return nil, err // explain says what it was
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
@@ -223,7 +223,7 @@ func (s *searcher) explain(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errSlow):
 		return tools.Errorf(tools.Transient, "the search took longer than %s", s.o.Timeout)
 	case ctx.Err() != nil:
-		return context.Cause(ctx) //nolint:wrapcheck // the call was ended, and nobody reads this
+		return context.Cause(ctx) // the call was ended, and nobody reads this
 	default:
 		return tools.Errorf(tools.Transient, unreachable)
 	}

@@ -76,7 +76,7 @@ func (m *boundedParser) Parse(parent ast.Node, block text.Reader, pc parser.Cont
 			cost = max(1, lines.At(lines.Len()-1).Stop-lines.At(0).Start)
 		}
 	}
-	e := pc.Get(effort).(*budget) //nolint:forcetypeassert // no document is parsed without one
+	e := pc.Get(effort).(*budget) // no document is parsed without one
 	if e.steps < cost {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (a *Account) RestoreWaits(known []channels.Wait, keep func(channels.Wait)) 
 // one runs.
 func (a *Account) Begin() (end func(), err error) {
 	if !a.receiving.CompareAndSwap(false, true) {
-		return nil, fmt.Errorf("%s: Receive is running already", a.network) //nolint:err113 // a mistake of the caller
+		return nil, fmt.Errorf("%s: Receive is running already", a.network) // a mistake of the caller
 	}
 	return func() { a.receiving.Store(false) }, nil
 }

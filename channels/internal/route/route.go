@@ -57,7 +57,7 @@ func newDialer() *net.Dialer {
 
 func (r *Route) proxyFor(to *url.URL) (*url.URL, error) {
 	if r.proxy == nil {
-		return nil, nil //nolint:nilnil // as http.Transport.Proxy has it
+		return nil, nil // as http.Transport.Proxy has it
 	}
 	return r.proxy(to)
 }

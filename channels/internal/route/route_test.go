@@ -135,7 +135,7 @@ func TestRouteDialKeepsWhatComesWithTheAnswer(t *testing.T) {
 			_ = conn.Close()
 		}))
 		if secured {
-			s.TLS = &tls.Config{NextProtos: []string{"http/1.1"}} //nolint:gosec // of a test
+			s.TLS = &tls.Config{NextProtos: []string{"http/1.1"}} // of a test
 			s.StartTLS()
 		} else {
 			s.Start()

@@ -21,7 +21,7 @@ func dialTunnel(ctx context.Context, at *url.URL, network, addr string) (net.Con
 	}
 	conn, err := newDialer().DialContext(ctx, "tcp", hostPort(at))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what was dialled
+		return nil, err // it says what was dialled
 	}
 	hasEnded := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	through, err := requestTunnel(ctx, conn, at, addr)
@@ -81,13 +81,13 @@ func dialSOCKS(ctx context.Context, at *url.URL, network, addr string) (net.Conn
 	}
 	d, err := proxy.SOCKS5("tcp", hostPort(at), auth, newDialer())
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is SOCKS that says so
+		return nil, err // it is SOCKS that says so
 	}
 	by, ok := d.(proxy.ContextDialer)
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	return by.DialContext(ctx, network, addr) //nolint:wrapcheck // it is SOCKS that says so
+	return by.DialContext(ctx, network, addr) // it is SOCKS that says so
 }
 
 // hostPort returns where a proxy listens, by its scheme where it does not say.

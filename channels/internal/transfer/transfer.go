@@ -77,7 +77,7 @@ func (c *Content) checkEnd() error {
 	case err == io.EOF: // one that wraps io.EOF is a line that broke off, not the end
 		return nil
 	}
-	return err //nolint:wrapcheck // the reader's own
+	return err // the reader's own
 }
 
 // Stop returns when nobody reads the reader any more. Whoever tries later gets
@@ -149,7 +149,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	} else {
 		b.timer.Reset()
 	}
-	return n, err //nolint:wrapcheck // who reads looks for io.EOF
+	return n, err // who reads looks for io.EOF
 }
 
 // Size returns how many bytes it has.

@@ -13,7 +13,7 @@ import (
 // Begin has a terminal give each key at once, and show none itself; interrupting and
 // suspending keys go on working. The caller runs restore at the end.
 func Begin(f *os.File) (restore func() error, err error) {
-	fd := int(f.Fd()) //nolint:gosec // a file descriptor is small
+	fd := int(f.Fd()) // a file descriptor is small
 	before, err := unix.IoctlGetTermios(fd, getMode)
 	if err != nil {
 		return nil, fmt.Errorf("read the mode of the terminal: %w", err)
@@ -34,7 +34,7 @@ func Begin(f *os.File) (restore func() error, err error) {
 
 // Size returns how large a terminal is, or zeros.
 func Size(f *os.File) (columns, rows int) {
-	columns, rows, err := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is small
+	columns, rows, err := term.GetSize(int(f.Fd())) // a file descriptor is small
 	if err != nil {
 		return 0, 0
 	}

@@ -49,7 +49,7 @@ type keyboard struct {
 	in io.Reader
 }
 
-func (k keyboard) Write(p []byte) (int, error) { return k.s.out.Write(p) } //nolint:wrapcheck // the editor's own
+func (k keyboard) Write(p []byte) (int, error) { return k.s.out.Write(p) } // the editor's own
 
 func (k keyboard) Read(p []byte) (int, error) {
 	n, err := k.in.Read(p)
@@ -59,7 +59,7 @@ func (k keyboard) Read(p []byte) (int, error) {
 	defer k.s.mu.Unlock()
 	k.s.fit()
 	k.s.returns += bytes.Count(p[:n], []byte("\r")) + bytes.Count(p[:n], []byte("\n")) - bytes.Count(p[:n], []byte("\r\n"))
-	return n, err //nolint:wrapcheck // the editor compares it
+	return n, err // the editor compares it
 }
 
 // fit tells the editor how large the terminal is. The caller holds the lock.
@@ -82,7 +82,7 @@ func (s *Screen) ReadLine(prompt string) (string, error) {
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil
 	}
-	return line, err //nolint:wrapcheck // io.EOF, or of the input
+	return line, err // io.EOF, or of the input
 }
 
 // Entered says that a line was read and what it was is known: what is printed from now

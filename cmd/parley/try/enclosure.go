@@ -59,7 +59,7 @@ func pictureOf(file string) (*enclosure, error) {
 	case info.Size() > maxPicture:
 		return nil, fmt.Errorf("%s: %w", file, errTooLarge)
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // the person's own choice
+	data, err := os.ReadFile(file) // the person's own choice
 	if err != nil {
 		return nil, fmt.Errorf("read the picture: %w", err)
 	}

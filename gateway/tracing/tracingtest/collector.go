@@ -130,7 +130,7 @@ func decode(body []byte) (all []Span, err error) {
 		for _, ss := range rs.GetScopeSpans() {
 			for _, s := range ss.GetSpans() {
 				if len(s.GetTraceId()) != 16 || len(s.GetSpanId()) != 8 || s.GetName() == "" || s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() {
-					return nil, fmt.Errorf("no span: %v", s) //nolint:err113 // for who reads the test
+					return nil, fmt.Errorf("no span: %v", s) // for who reads the test
 				}
 				all = append(all, read(s, service))
 			}
@@ -152,7 +152,7 @@ func read(s *trace.Span, service map[string]any) Span {
 	return out
 }
 
-func at(nanos uint64) time.Time { return time.Unix(0, int64(nanos)) } //nolint:gosec // it is of this age
+func at(nanos uint64) time.Time { return time.Unix(0, int64(nanos)) } // it is of this age
 
 func attributes(kvs []*common.KeyValue) map[string]any {
 	m := map[string]any{}

@@ -164,7 +164,7 @@ func (s *Server) repair() error {
 	if _, err := os.Stat(s.manifest()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	cmd := exec.Command("redis-check-aof", "--fix", s.manifest()) //nolint:gosec,noctx // our own file; it ends by itself
+	cmd := exec.Command("redis-check-aof", "--fix", s.manifest()) //nolint:noctx // our own file; it ends by itself
 	cmd.Stdin = strings.NewReader("y\n")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("repair the append-only file: %w:\n%s", err, out)

@@ -34,7 +34,7 @@ func (o *operator) logIn(ctx context.Context) error {
 	}
 	started, err := o.host.BeginLogin(ctx, "suite", "http://127.0.0.1:3000/callback")
 	if err != nil {
-		return err //nolint:wrapcheck // it says what failed
+		return err // it says what failed
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, started.URL, nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func (o *operator) logIn(ctx context.Context) error {
 	if err := res.Body.Close(); err != nil {
 		return fmt.Errorf("open %s: %w", started.URL, err)
 	}
-	return o.host.FinishLogin(ctx, "suite", res.Header.Get("Location")) //nolint:wrapcheck // as above
+	return o.host.FinishLogin(ctx, "suite", res.Header.Get("Location")) // as above
 }
 
 // client is what the suite says of a client that is registered already.

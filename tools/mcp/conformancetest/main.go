@@ -85,7 +85,7 @@ func run(ctx context.Context) error {
 		}
 	}})
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err // it says what it is about
 	}
 	running, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)

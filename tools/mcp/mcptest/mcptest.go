@@ -215,7 +215,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.over.Load() {
 		return 0, io.ErrClosedPipe
 	}
-	return o.to.Write(p) //nolint:wrapcheck // as it is
+	return o.to.Write(p) // as it is
 }
 
 func (*output) Close() error { return nil }

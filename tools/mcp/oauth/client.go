@@ -143,15 +143,15 @@ func (c *Client) current(ctx context.Context) (*grant, error) {
 	case err != nil:
 		return nil, err
 	case g == nil || g.Ended != "":
-		return nil, nil //nolint:nilnil // that there is none is no error
+		return nil, nil // that there is none is no error
 	case !g.stale(now):
 		return g, nil
 	case g.Refresh == "" && g.over(now):
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	case g.Refresh == "":
 		return g, nil
 	case c.o.Examining && g.over(now):
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	case c.o.Examining:
 		return g, nil
 	}
@@ -160,7 +160,7 @@ func (c *Client) current(ctx context.Context) (*grant, error) {
 	case err == nil:
 		return fresh, nil
 	case ended:
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	case !g.over(c.o.Now()):
 		c.o.Log.Warn("token of an MCP server not replaced, it is used to its end", "server", c.o.Server, "error", err)
 		return g, nil

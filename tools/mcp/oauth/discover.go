@@ -150,7 +150,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil && res.StatusCode/100 == 4 {
 		w.gone.Store(true)
 	}
-	return res, err //nolint:wrapcheck // as it is
+	return res, err // as it is
 }
 
 // discoverOlder finds the authorization server as revision 2025-03-26 has it: the MCP server is

@@ -92,7 +92,7 @@ func (c *Client) load() (*grant, error) {
 	if g == nil {
 		text, err := os.ReadFile(c.path())
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil //nolint:nilnil // that there is none is no error
+			return nil, nil // that there is none is no error
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the login at the MCP server %s: %w", c.o.Server, err)
@@ -105,7 +105,7 @@ func (c *Client) load() (*grant, error) {
 	o := c.o.Config
 	switch {
 	case g.Server != c.o.URL, o.Issuer != "" && !sameIssuer(o.Issuer, g.Issuer), o.ClientID != "" && o.ClientID != g.ClientID:
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	}
 	c.conceal(g)
 	return g, nil

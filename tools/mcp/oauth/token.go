@@ -38,7 +38,7 @@ func (c *Client) fetch(ctx context.Context, g *grant, secret string, parameters 
 	if err == nil && !strings.EqualFold(t.Type(), "Bearer") {
 		return nil, errNotBearer
 	}
-	return t, err //nolint:wrapcheck // the caller says what failed
+	return t, err // the caller says what failed
 }
 
 // refusal reports whether an authorization server has refused for good, and how.

@@ -46,7 +46,7 @@ func (q questions) look(ctx context.Context, id string) (Standing, error) {
 	if errors.Is(err, ErrNone) {
 		err = tasks.ErrUnknown
 	}
-	return st, err //nolint:wrapcheck // the Desk words it
+	return st, err // the Desk words it
 }
 
 // Task implements [tasks.Keeper]. As long as the Desk is away a question is as it was.

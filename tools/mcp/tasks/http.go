@@ -77,17 +77,17 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 		b.err = b.next()
 	}
-	return b.ready.Read(p) //nolint:wrapcheck // it never fails
+	return b.ready.Read(p) // it never fails
 }
 
 // Close implements [io.Closer].
-func (b *body) Close() error { return b.from.Close() } //nolint:wrapcheck // as it is
+func (b *body) Close() error { return b.from.Close() } // as it is
 
 // message reads the whole body.
 func (b *body) message() error {
 	text, err := io.ReadAll(b.lines)
 	if err != nil {
-		return err //nolint:wrapcheck // as it is
+		return err // as it is
 	}
 	b.ready.Write(keepInMessage(text))
 	return io.EOF
@@ -131,7 +131,7 @@ func (b *body) line(read int) (line []byte, err error) {
 			return nil, fmt.Errorf("an event of the server is longer than %d bytes", b.limit)
 		}
 		if err != bufio.ErrBufferFull { //nolint:errorlint // as documented
-			return line, err //nolint:wrapcheck // as it is
+			return line, err // as it is
 		}
 	}
 }

@@ -109,7 +109,7 @@ func Prepare(c *sdk.Client) error {
 func Get(ctx context.Context, s *sdk.ClientSession, id string) (*Task, error) {
 	t, err := sdk.CallCustomMethod[*params, *Task](named(ctx, id), s, methodGet, &params{ID: id})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller words it
+		return nil, err // the caller words it
 	}
 	return t, nil
 }
@@ -118,13 +118,13 @@ func Get(ctx context.Context, s *sdk.ClientSession, id string) (*Task, error) {
 // server.
 func Answer(ctx context.Context, s *sdk.ClientSession, id string, answers sdk.InputResponseMap) error {
 	_, err := sdk.CallCustomMethod[*params, *receipt](named(ctx, id), s, methodUpdate, &params{ID: id, Answers: answers})
-	return err //nolint:wrapcheck // the caller words it
+	return err // the caller words it
 }
 
 // Cancel says that a task is not wanted any more. The server may do it all the same.
 func Cancel(ctx context.Context, s *sdk.ClientSession, id string) error {
 	_, err := sdk.CallCustomMethod[*params, *receipt](named(ctx, id), s, methodCancel, &params{ID: id})
-	return err //nolint:wrapcheck // the caller words it
+	return err // the caller words it
 }
 
 // Began returns the task with which a server has answered a call, of a session whose transport
@@ -132,7 +132,7 @@ func Cancel(ctx context.Context, s *sdk.ClientSession, id string) error {
 func Began(res *sdk.CallToolResult) (*Task, error) {
 	kept, ok := res.Meta[metaTask]
 	if !ok {
-		return nil, nil //nolint:nilnil // as documented
+		return nil, nil // as documented
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
@@ -203,5 +203,5 @@ func (c conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if r, ok := m.(*jsonrpc.Response); ok && err == nil && r.Error == nil {
 		r.Result = Keep(r.Result)
 	}
-	return m, err //nolint:wrapcheck // as it is
+	return m, err // as it is
 }

@@ -78,7 +78,7 @@ func New(o Options) (*Guard, error) {
 // out of reach is ErrRefused, before a packet is sent to it.
 func (g *Guard) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Resolver: g.resolver, ControlContext: g.control}
-	return d.DialContext(ctx, network, address) //nolint:wrapcheck // who called knows what was dialled
+	return d.DialContext(ctx, network, address) // who called knows what was dialled
 }
 
 // control checks the resolved address of a connection that is about to be made.

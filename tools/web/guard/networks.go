@@ -82,10 +82,10 @@ func (n Network) parse() (p private, err error) {
 		return p, err
 	}
 	if p.prefix, err = netip.ParsePrefix(n.CIDR); err != nil {
-		return p, err //nolint:wrapcheck // Validate accepted it
+		return p, err // Validate accepted it
 	}
 	for _, port := range n.Ports {
-		p.ports = append(p.ports, uint16(port)) //nolint:gosec // Validate accepted it
+		p.ports = append(p.ports, uint16(port)) // Validate accepted it
 	}
 	if p.ports == nil {
 		p.ports = defaultPorts

@@ -19,6 +19,10 @@ import (
 // memory is a journal that keeps a history and nothing else.
 type memory struct{ history []transcript.Message }
 
+func (m *memory) WholeHistory(ctx context.Context) ([]transcript.Message, error) {
+	return m.Messages(ctx)
+}
+
 func (m *memory) Messages(context.Context) ([]transcript.Message, error) { return m.history, nil }
 
 func (m *memory) Append(_ context.Context, ms ...transcript.Message) error {

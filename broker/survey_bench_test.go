@@ -1,11 +1,10 @@
 package broker
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"testing"
-
-	"crypto/sha256"
 
 	"github.com/minio/highwayhash"
 )

@@ -3,7 +3,7 @@ package wake
 
 // Signal says that there is something to do. Whoever waits receives from it, and then looks for
 // all that there is: a signal that was not received yet stands for all that came meanwhile.
-// Whoever receives from a nil Signal is never woken.
+// Who receives from a nil one is never woken.
 type Signal chan struct{}
 
 // New returns a signal that nobody has sent yet.

@@ -206,15 +206,24 @@ func (r *Report) checkRepeat(q Question, before, m telegram.MessageEntry, sure b
 // sent it, before that could store it: then nobody can change it, and the answer comes as
 // a message of its own, with the mark of a repeat.
 func isAbandonedPreview(m telegram.MessageEntry, answers map[string]answerCopies, done faultTimes) bool {
-	of := answerIn.FindStringSubmatch(m.Text())
-	if of == nil || len(m.Versions) > 1 {
+	if len(m.Versions) > 1 {
 		return false
 	}
-	v := m.Versions[0]
-	return slices.ContainsFunc(answers["m"+of[1]+"x"+of[2]], func(a telegram.MessageEntry) bool {
-		return a.ChatID == m.ChatID && a.MessageID > m.MessageID && hasRepeatMark(a.Text()) &&
-			(m.Unconfirmed || done.isUnsure([]step{{Incarnation(v.Client), v.At}}, 0, a.Versions[0].At))
-	})
+	v, tag := m.Versions[0], ""
+	if of := answerIn.FindStringSubmatch(m.Text()); of != nil {
+		tag = "m" + of[1] + "x" + of[2]
+	}
+	for of, copies := range answers {
+		if slices.ContainsFunc(copies, func(a telegram.MessageEntry) bool {
+			// The first words that are shown may end before they say of what.
+			same := of == tag || tag == "" && strings.HasPrefix(strings.TrimPrefix(a.Text(), repeatMark), m.Text())
+			return same && a.ChatID == m.ChatID && a.MessageID > m.MessageID && hasRepeatMark(a.Text()) &&
+				(m.Unconfirmed || done.isUnsure([]step{{Incarnation(v.Client), v.At}}, 0, a.Versions[0].At))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkStrays looks for words of one conversation in another's chat.

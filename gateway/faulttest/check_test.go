@@ -132,6 +132,17 @@ func TestTheCheckerSaysWhatIsWrongInBooks(t *testing.T) {
 			b.leave(repeatMark)
 			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
 		}, ""},
+		"a preview that was left after two words, and the answer marked": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			b.leave(repeatMark)
+			v := &b.Telegram.Messages[6].Versions[0]
+			v.Text, _, _ = strings.Cut(v.Text, " canary")
+			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
+		}, ""},
+		"a preview of other words that was left": {func(_ *testing.T, _ *Workload, b *Evidence) {
+			b.leave(repeatMark)
+			b.Telegram.Messages[6].Versions[0].Text = "answer m9"
+			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}
+		}, Half},
 		"a preview that was left, and the answer not marked": {func(_ *testing.T, _ *Workload, b *Evidence) {
 			b.leave("")
 			b.Faults = []Fault{{At: first(b).Add(-500 * time.Millisecond), Incarnation: lifeA, Killed: true}}

@@ -111,7 +111,7 @@ func TestSuffices(t *testing.T) {
 	suffice(true, 6)
 	suffice(true, 5)
 	suffice(false, 7)
-	suffice(false, 8) // nobody has answered
+	suffice(false, 8) // it holds no answer
 	c.overlay(transcript.Overlay{Kind: transcript.Undone})
 	suffice(false, 6)
 }

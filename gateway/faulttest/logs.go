@@ -13,7 +13,7 @@ import (
 	"parley/gateway/schedule"
 )
 
-// logged is what the processes say in their logs of what nobody else can tell.
+// logged is what the checker takes from the logs of the processes, because no counterpart sees it.
 type logged struct {
 	// unasked is which messages stood as they were to stand, and when.
 	unasked map[Message][]time.Time

@@ -74,6 +74,22 @@ func TestReport(t *testing.T) {
 			}
 		}
 	})
+	t.Run("of a package whose time was over it is said which test hung, and where", func(t *testing.T) {
+		t.Parallel()
+		es := append(output("TestHangs", "    a_test.go:9: PARLEY_SEED=77"), output("TestPasses", "--- PASS: TestPasses (0.00s)",
+			"panic: test timed out after 20m0s", "\trunning tests:", "\t\tTestHangs (20m0s)", "", "goroutine 1 [running]:", "testing.(*M).startAlarm", "",
+			"goroutine 7 [chan receive]:", "p.TestHangs(0x1)", "\tp/a_test.go:31 +0x2", "", "goroutine 8 [select]:", "net/http.(*Server)")...)
+		es = append(es, event{Action: "pass", Package: "p", Test: "TestPasses"}, event{Action: "fail", Package: "p"})
+		out, _ := said(t, es...)
+		for _, want := range []string{"--- FAIL: p TestHangs\n", "PARLEY_SEED=77", "timed out after 20m0s", "a_test.go:31"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the end has no %q:\n%s", want, out)
+			}
+		}
+		if strings.Contains(out, "startAlarm") || strings.Contains(out, "net/http") {
+			t.Errorf("the end has stacks of no test:\n%s", out)
+		}
+	})
 	t.Run("a package that does not compile says why", func(t *testing.T) {
 		t.Parallel()
 		out, _ := said(t, event{Action: "build-output", ImportPath: "p", Output: "p.go:2: undefined: y\n"},

@@ -20,10 +20,11 @@ type report struct {
 	printed  map[test][]string
 	failed   []test
 	built    map[string][]string // what the compiler said of a package
+	cutOff   map[string]test     // by package, to which test's output its panic belongs
 }
 
 func newReport(out, log io.Writer) *report {
-	return &report{out: out, log: log, printed: map[test][]string{}, built: map[string][]string{}}
+	return &report{out: out, log: log, printed: map[test][]string{}, built: map[string][]string{}, cutOff: map[string]test{}}
 }
 
 func (r *report) print(s string) {
@@ -40,12 +41,19 @@ func (r *report) add(e event) {
 		r.print(e.Output)
 	case "output":
 		_, _ = io.WriteString(r.log, e.Output)
+		if isPanic(e.Output) {
+			r.cutOff[e.Package] = t
+		}
 		r.printed[t] = append(r.printed[t], e.Output)
 		if e.Test == "" && packageLine.MatchString(e.Output) {
 			_, _ = io.WriteString(r.out, e.Output)
 		}
 	case "pass", "skip":
-		delete(r.printed, t)
+		// Where tests run side by side, the panic of one stands in the output of another, and
+		// that this one has passed may be said after it.
+		if r.cutOff[t.pkg] != t {
+			delete(r.printed, t)
+		}
 	case "fail":
 		r.failed = append(r.failed, t)
 		if e.FailedBuild != "" {
@@ -67,16 +75,10 @@ func (r *report) finish(logPath string) {
 	if len(leaves) == 0 {
 		return
 	}
-	// Of a package that was cut off by a panic the tests that ran may have no end, and what
-	// was wrong stands in the output of one of them.
+	// Of a package that was cut off by a panic the tests that ran have no end.
 	for i, t := range leaves {
-		if t.name != "" {
-			continue
-		}
-		for o, lines := range r.printed {
-			if o.pkg == t.pkg && o.name != "" && slices.ContainsFunc(lines, isPanic) {
-				leaves[i] = o
-			}
+		if panicked, ok := r.cutOff[t.pkg]; ok && t.name == "" {
+			leaves[i] = r.blame(panicked)
 		}
 	}
 	lines := []string{fmt.Sprintf("%d failed; all that was printed is in %s", len(leaves), logPath)}
@@ -90,6 +92,31 @@ func (r *report) finish(logPath string) {
 		lines = append(lines, r.failureLines(t, each)...)
 	}
 	_, _ = io.WriteString(r.out, "\n"+strings.Join(lines, "\n")+"\n")
+}
+
+// blame returns the test that a panic is of, which stands in the output of the given one:
+// the first that still ran, where the time was over; of the stacks those that pass through
+// a test follow then on what that test has printed.
+func (r *report) blame(t test) test {
+	lines := r.printed[t]
+	start := slices.IndexFunc(lines, isPanic)
+	names := slices.Index(lines, "\trunning tests:\n")
+	if !strings.HasPrefix(lines[start], "panic: test timed out") || names < start || names+1 == len(lines) {
+		return t
+	}
+	hung := test{t.pkg, strings.Fields(lines[names+1] + " ?")[0]}
+	own := r.printed[hung]
+	if hung == t {
+		own = own[:start]
+	}
+	own = slices.Clone(own)
+	for i, part := range strings.SplitAfter(strings.Join(lines[start:], ""), "\n\n") {
+		if i == 0 || strings.Contains(part, "_test.go:") {
+			own = append(own, part)
+		}
+	}
+	r.printed[hung] = own
+	return hung
 }
 
 // failureLines is what a failed test is told of, in at most n lines: its name, and what

@@ -158,7 +158,7 @@ func TestWhatIsCountedStandsInASeriesThatWasThere(t *testing.T) {
 		}
 		m.CountDuplicate(c, "edit")
 		m.CountDuplicate(c, "message_id")
-		for _, r := range []string{"unreadable", "address", "encoding", "too_large", "attempts"} {
+		for _, r := range []string{"unreadable", "address", "encoding", "too_large", "attempts", "key", "foreign"} {
 			m.CountDeadLetter(c, r)
 		}
 		for _, o := range []string{"ok", "rejected", "ambiguous", "dropped"} {

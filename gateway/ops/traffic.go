@@ -8,7 +8,7 @@ import (
 	"parley/gateway/outcomes"
 )
 
-var deadReasons = []string{"unreadable", "address", "encoding", "too_large", "attempts", "key"}
+var deadReasons = []string{"unreadable", "address", "encoding", "too_large", "attempts", "key", "foreign"}
 
 // traffic counts messages that come and go, and what becomes of the channels' connections.
 type traffic struct {

@@ -205,7 +205,7 @@ func (a *attempt) drop(ctx context.Context) error {
 // deliverPart brings a part to Sent or Failed.
 func (a *attempt) deliverPart(ctx context.Context, i int) error {
 	p := &a.d.Parts[i]
-	moved, looked, looks := false, false, 0
+	moved, looked, looks, doubts := false, false, 0, 0
 	// Whether a doubt that was found here may be about a call that another process still makes.
 	foreign := p.State == sessions.Ambiguous || p.State == sessions.Sending && p.By != a.me
 	for try := 1; ; try++ {
@@ -218,7 +218,7 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 			}
 			looked = true // once for each doubt
 			looks++
-			if err := a.resolveAmbiguous(ctx, i, foreign || looks > maxLooks); err != nil {
+			if err := a.resolveAmbiguous(ctx, i, foreign || looks > maxLooks, doubts); err != nil {
 				return err
 			}
 			if p.State != sessions.Ambiguous {
@@ -259,6 +259,8 @@ func (a *attempt) deliverPart(ctx context.Context, i int) error {
 			ce = &channels.Error{Kind: channels.Ambiguous, Op: "send", Err: err}
 		}
 		switch {
+		case ce.Kind == channels.Ambiguous:
+			doubts++
 		case ce.Kind == channels.Moved && ce.MovedTo != "" && !moved:
 			moved = true
 			if err := a.followMove(ctx, &a.at, ce.MovedTo); err != nil {

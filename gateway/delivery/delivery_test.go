@@ -100,6 +100,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 	movedBack := kind(channels.Moved)
 	movedBack.MovedTo = "a"
 	within := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d, d + d/5} }
+	exactly := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d, d} }
 	for _, c := range []struct {
 		name   string
 		errs   []error
@@ -120,7 +121,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			"a rate limit is waited out exactly, and one that names no time for a second",
 			[]error{limited, briefly, kind(channels.RateLimit)},
 			[]string{"send a x", "send a x", "send a x", "send a x"},
-			[][2]time.Duration{{7 * time.Second, 7 * time.Second}, {300 * time.Millisecond, 300 * time.Millisecond}, {time.Second, time.Second}},
+			[][2]time.Duration{exactly(7 * time.Second), exactly(300 * time.Millisecond), exactly(time.Second)},
 			map[string]int{"retried rate_limited": 3, "sent ok": 1, "attempted ok": 1},
 			sessions.Sent,
 		},
@@ -155,7 +156,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			"in doubt ever again it is given up",
 			slices.Repeat([]error{kind(channels.Ambiguous)}, 9),
 			append([]string{"send a x"}, slices.Repeat([]string{"send a x again"}, 5)...),
-			nil,
+			[][2]time.Duration{exactly(2 * time.Second), exactly(8 * time.Second), exactly(32 * time.Second), exactly(time.Minute)},
 			map[string]int{"sent ambiguous": 1, "attempted ambiguous": 1},
 			sessions.Failed,
 		},
@@ -163,7 +164,7 @@ func TestEachKindOfErrorIsDealtWithAsItMustBe(t *testing.T) {
 			"a repeat that was not sent stays one",
 			[]error{kind(channels.Ambiguous), kind(channels.Unsent), limited, kind(channels.Ambiguous)},
 			[]string{"send a x", "send a x again", "send a x again", "send a x again", "send a x again"},
-			[][2]time.Duration{within(2 * time.Second), {7 * time.Second, 7 * time.Second}},
+			[][2]time.Duration{within(2 * time.Second), exactly(7 * time.Second), exactly(2 * time.Second)},
 			map[string]int{"sent ambiguous": 1, "attempted ambiguous": 1},
 			sessions.Sent,
 		},

@@ -26,14 +26,17 @@ const (
 // errEnding leaves a delivery to the process that comes next.
 var errEnding = errors.New("process stopping")
 
-// awaitSettled waits until the network can be asked. The grace period of an ending
-// process is for what can be sent in it, so the wait ends when that begins.
-func (a *attempt) awaitSettled(ctx context.Context) error {
+// rest waits for d and keeps no place meanwhile. The grace period of an ending process is for
+// what can be sent in it, so the wait ends when that begins.
+func (a *attempt) rest(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.running(), func() { cancel(errEnding) })()
 	a.place.release()
-	if err := a.Wait(ctx, settle); err != nil {
+	if err := a.Wait(ctx, d); err != nil {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -44,13 +47,14 @@ func (a *attempt) awaitSettled(ctx context.Context) error {
 // sent; as it was when the network cannot say, and then it is repeated, marked. That a part
 // is not there says nothing where the doubt is foreign: a process that lost the right to
 // send does not cut its call off, and one that froze or lost its network may make it at any
-// later time.
-func (a *attempt) resolveAmbiguous(ctx context.Context, i int, foreign bool) error {
+// later time. It waits the longer, the more calls of this attempt have ended in doubt.
+func (a *attempt) resolveAmbiguous(ctx context.Context, i int, foreign bool, doubts int) error {
+	pause := repeatPause(doubts)
 	f, ok := a.ch.(channels.Finder)
 	if !ok || channels.IsPrivateReply(a.d.ReplyTo) { // which no history has
-		return nil
+		return a.rest(ctx, pause)
 	}
-	if err := a.awaitSettled(ctx); err != nil {
+	if err := a.rest(ctx, max(settle, pause)); err != nil {
 		return err
 	}
 	r, found, err := a.findSent(ctx, f, i)

@@ -21,6 +21,17 @@ const (
 	maxRepeats = 5
 )
 
+// repeatPause returns how long a part waits after so many of its calls ended in doubt, one after
+// the other. Often a connection broke and the next call is answered, so the first pause is none. A
+// server in front of a network that is down answers in doubt at once, so the others grow: together
+// they outlast an outage of a minute and a half.
+func repeatPause(doubts int) time.Duration {
+	if doubts < 2 {
+		return 0
+	}
+	return min(2*time.Second<<min(2*(doubts-2), 10), backoffMost)
+}
+
 // marked is sending, by this very call: only in memory.
 const marked sessions.SendState = "marked"
 

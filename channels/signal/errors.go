@@ -128,6 +128,10 @@ func isChatClosed(words string) bool {
 		func(w string) bool { return strings.Contains(words, w) })
 }
 
+// isUploadCutOff: the words of an internal error by which a file did not get to the service's
+// store; that no such connection can be made is said so, too (AsamK/signal-cli #1777).
+func isUploadCutOff(words string) bool { return strings.Contains(words, "(pushnetworkexception)") }
+
 // classifyResults judges a message that reached nobody. What can be mended by
 // waiting goes before what cannot.
 func (c *client) classifyResults(e *channels.Error, s sendResult) {

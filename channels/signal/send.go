@@ -190,7 +190,7 @@ func (s *sender) noteFailure(to sessionkeys.Address, e *channels.Error, result s
 		}
 		s.Waits.Note("", chat, e.RetryAfter)
 	case channels.Ambiguous:
-		if e.Status == codeIO || result.first(networkFail) != nil {
+		if e.Status == codeIO || result.first(networkFail) != nil || isUploadCutOff(strings.ToLower(e.Message)) {
 			s.maybeOffline.Store(true)
 		}
 	}

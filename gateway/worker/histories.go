@@ -1,10 +1,9 @@
 package worker
 
 import (
-	"container/list"
-	"sync"
 	"unsafe"
 
+	"parley/recent"
 	"parley/sessionkeys"
 	"parley/sessions"
 	"parley/transcript"
@@ -19,54 +18,32 @@ const historiesMost = 32 << 20
 // the mailbox it is all of it: each acquisition raises the epoch by one, so it is good under
 // the epoch it was kept under and under the next. Later it is what the history begins with.
 type historyCache struct {
-	mu        sync.Mutex
-	bytes     int
-	bySession map[sessionkeys.SessionID]*list.Element
-	oldest    *list.List // of *kept, longest unused first
+	kept *recent.Cache[sessionkeys.SessionID, cachedHistory]
 }
 
 type cachedHistory struct {
-	session sessionkeys.SessionID
 	epoch   int64
 	passage sessions.Passage
-	bytes   int
 }
 
-func newHistoryCache() *historyCache {
-	return &historyCache{bySession: map[sessionkeys.SessionID]*list.Element{}, oldest: list.New()}
+func newHistoryCache() historyCache {
+	return historyCache{recent.New[sessionkeys.SessionID, cachedHistory](historiesMost, historiesMost/4)}
 }
 
 // put remembers p, which belongs to the caller no more.
-func (h *historyCache) put(id sessionkeys.SessionID, epoch int64, p sessions.Passage) {
-	k := &cachedHistory{session: id, epoch: epoch, passage: p, bytes: p.First * int(unsafe.Sizeof(transcript.Message{}))}
+func (h historyCache) put(id sessionkeys.SessionID, epoch int64, p sessions.Passage) {
+	bytes := p.First * int(unsafe.Sizeof(transcript.Message{}))
 	for _, m := range p.Messages[p.First:] {
-		k.bytes += memorySize(m)
+		bytes += memorySize(m)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.drop(h.bySession[id])
-	if k.bytes > historiesMost/4 {
-		return
-	}
-	h.bySession[id] = h.oldest.PushBack(k)
-	h.bytes += k.bytes
-	for h.bytes > historiesMost {
-		h.drop(h.oldest.Front())
-	}
+	h.kept.Put(id, cachedHistory{epoch, p}, bytes)
 }
 
 // take gives back what is remembered of a session, once, and whether that is all of it for an
 // owner under epoch.
-func (h *historyCache) take(id sessionkeys.SessionID, epoch int64) (p sessions.Passage, isAll bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e := h.bySession[id]
-	if e == nil {
-		return p, false
-	}
-	h.drop(e)
-	k := e.Value.(*cachedHistory)
-	return k.passage, epoch == k.epoch || epoch == k.epoch+1
+func (h historyCache) take(id sessionkeys.SessionID, epoch int64) (p sessions.Passage, isAll bool) {
+	k, ok := h.kept.Take(id)
+	return k.passage, ok && (epoch == k.epoch || epoch == k.epoch+1)
 }
 
 // recall gives the journal what this worker remembers of the session. first is the message that
@@ -79,16 +56,6 @@ func (j *journal) recall(first transcript.Message) {
 		return
 	}
 	j.SetEarlier(before)
-}
-
-// drop forgets e; the caller holds mu.
-func (h *historyCache) drop(e *list.Element) {
-	if e == nil {
-		return
-	}
-	k := h.oldest.Remove(e).(*cachedHistory)
-	delete(h.bySession, k.session)
-	h.bytes -= k.bytes
 }
 
 // memorySize returns about what m takes in memory.

@@ -167,7 +167,7 @@ type Worker struct {
 	Options
 	actors    registry
 	leases    leaseClock
-	histories *historyCache
+	histories historyCache
 	slots     *slots
 	titles    titles
 	others    *presence.Watch // nil: there are no signs of others

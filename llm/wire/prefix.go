@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"container/list"
-	"sync"
-
+	"parley/recent"
 	"parley/transcript"
 )
 
@@ -72,56 +70,25 @@ func (p *Prefix) size() int { return 2*cap(p.JSON) + 128*len(p.messages) }
 // Prefixes keeps the beginnings of the last requests to a model, those of the conversations that
 // asked it last. It is safe for concurrent use.
 type Prefixes struct {
-	mu     sync.Mutex
-	bytes  int
-	byName map[string]*list.Element
-	oldest *list.List // of *namedPrefix, longest unused first
-}
-
-type namedPrefix struct {
-	name  string
-	p     *Prefix
-	bytes int
+	kept *recent.Cache[string, *Prefix]
 }
 
 func newPrefixes() *Prefixes {
-	return &Prefixes{byName: map[string]*list.Element{}, oldest: list.New()}
+	return &Prefixes{recent.New[string, *Prefix](maxPrefixes, maxPrefix)}
 }
 
 // Take gives what is kept under name to the caller alone; a new one if nothing is.
 func (ps *Prefixes) Take(name string) *Prefix {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	e := ps.byName[name]
-	if e == nil {
-		return &Prefix{}
+	if p, ok := ps.kept.Take(name); ok {
+		return p
 	}
-	return ps.drop(e)
+	return &Prefix{}
 }
 
 // Put keeps p, which is the caller's no more. Nothing is kept without a name, nor what no
 // request could begin with.
 func (ps *Prefixes) Put(name string, p *Prefix) {
-	n := p.size()
-	if name == "" || len(p.cuts) == 0 || n > maxPrefix {
-		return
+	if name != "" && len(p.cuts) > 0 {
+		ps.kept.Put(name, p, p.size())
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if e := ps.byName[name]; e != nil { // of another request of the conversation, at the same time
-		ps.drop(e)
-	}
-	ps.byName[name] = ps.oldest.PushBack(&namedPrefix{name, p, n})
-	ps.bytes += n
-	for ps.bytes > maxPrefixes {
-		ps.drop(ps.oldest.Front())
-	}
-}
-
-// drop forgets e; the caller holds mu.
-func (ps *Prefixes) drop(e *list.Element) *Prefix {
-	n := ps.oldest.Remove(e).(*namedPrefix) // there are no others
-	delete(ps.byName, n.name)
-	ps.bytes -= n.bytes
-	return n.p
 }

@@ -50,6 +50,8 @@ type Loop struct {
 	Circuit Circuit // which models are called at present; nil: all
 	// Names knows the names of requests' frames; nil: each is computed.
 	Names *llm.TemplateNames
+	// Digests makes the digests of requests; nil: each is computed of all that the model is asked.
+	Digests *llm.Digests
 	// Patience is how long a call is tried again at most where another model may answer in
 	// its place; 0: as Retry says.
 	Patience time.Duration

@@ -184,12 +184,12 @@ func (r *requester) attempt(ctx context.Context, p llm.Permit, req llm.Request, 
 }
 
 // asked returns req as it is kept: made of the first upto messages of the history,
-// and tail.
+// and tail, which no later request has.
 func (r *requester) asked(req llm.Request, upto int, tail []transcript.Message) transcript.RequestRecord {
 	f := llm.TemplateOf(r.turn.Model, req)
 	name := r.Names.Name(f)
 	return transcript.RequestRecord{
-		Template: name, Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: llm.Digest(name, req.Messages),
+		Template: name, Body: f.MarshalJSON, Upto: upto, Tail: tail, Digest: r.Digests.Digest(req.CacheKey, name, req.Messages, max(len(req.Messages)-len(tail), 0)),
 	}
 }
 

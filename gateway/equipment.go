@@ -61,7 +61,7 @@ func (q *equipment) equip(e *edition) error {
 	}
 	e.arrivals = intake.Settings{Sources: e.sources(), Agents: slices.Sorted(maps.Keys(e.cfg.Agents)), Limits: e.cfg.Limits}
 	loop := agent.Loop{
-		Circuit: q.circuits, Names: &llm.TemplateNames{}, Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
+		Circuit: q.circuits, Names: &llm.TemplateNames{}, Digests: llm.NewDigests(), Patience: e.cfg.Circuit.Patience, Preparation: e.cfg.Worker.ContextPrepTimeout,
 		Prices: e.prices, Retry: retriesOf(e.cfg), Gate: Gate(), Why: e.cfg.Channels.Why, Transcription: e.transcription,
 		Pressure: e.cfg.Context, Redact: q.redactor.Clean, Now: q.o.Now, Log: q.o.Logger,
 	}

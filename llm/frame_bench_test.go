@@ -26,6 +26,14 @@ func BenchmarkRecord(b *testing.B) {
 				transcript.Message{Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: strings.Repeat("what is it ", 10)}}},
 				transcript.Message{Role: transcript.Assistant, Parts: []transcript.Part{transcript.Text{Text: strings.Repeat("it is this ", 20)}}})
 		}
+		b.Run(fmt.Sprintf("next/turns=%d", turns), func(b *testing.B) {
+			b.ReportAllocs()
+			ds, name := llm.NewDigests(), f.Name()
+			ds.Digest("chat", name, ms, len(ms))
+			for b.Loop() {
+				ds.Digest("chat", name, ms, len(ms))
+			}
+		})
 		b.Run(fmt.Sprintf("turns=%d", turns), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

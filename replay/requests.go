@@ -11,7 +11,7 @@ import (
 
 // compareRequests holds what a model is asked to what it was asked.
 func (c *comparison) compareRequests(q *recording.Request, f llm.RequestTemplate, was llm.Request, nf llm.RequestTemplate, is llm.Request) {
-	if llm.Digest(f.Name(), was.Messages) != q.Digest {
+	if !llm.IsDigest(q.Digest, f.Name(), was.Messages) {
 		c.mu.Lock()
 		c.inexact++
 		c.mu.Unlock()

@@ -33,10 +33,12 @@ func IsDigest(digest, frame string, ms []transcript.Message) bool {
 	return digest == d.sum()
 }
 
-// Bounds of what Digests keeps: bytes of messages in all, about, and of one conversation.
+// Bounds of what Digests keeps: bytes of messages in all, about, and of one conversation. Less
+// than minDigested is hashed anew in some ten microseconds.
 const (
 	maxDigested    = 16 << 20
 	maxDigestedOne = maxDigested / 4
+	minDigested    = 8 << 10
 )
 
 // Digests makes the digests of requests. A conversation grows at its end, so what its last request
@@ -75,7 +77,9 @@ func (ds *Digests) Digest(conversation, frame string, ms []transcript.Message, l
 	if !ok {
 		return Digest(frame, ms)
 	}
-	ds.kept.Put(conversation, of, of.digest.bytes)
+	if of.digest.bytes >= minDigested {
+		ds.kept.Put(conversation, of, of.digest.bytes)
+	}
 	return whole.sumOf(ms[lasting:], len(ms))
 }
 

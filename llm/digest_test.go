@@ -3,6 +3,7 @@ package llm_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,7 +33,7 @@ func TestDigestsAreThoseOfTheWholeRequest(t *testing.T) {
 		said := 0
 		say := func() transcript.Message {
 			said++
-			return transcript.Message{Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: fmt.Sprint(said)}}}
+			return transcript.Message{Role: transcript.User, Parts: []transcript.Part{transcript.Text{Text: fmt.Sprint(said, strings.Repeat(" much", 1000))}}}
 		}
 		ds := llm.NewDigests()
 		histories := map[string][]transcript.Message{}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"parley/gateway"
 	"parley/gateway/attachments"
@@ -78,7 +77,7 @@ func (p plan) channels() (c settings.ChannelsConfig) {
 const signature = "You are process "
 
 func runParley(ctx context.Context, p plan, ready func()) error {
-	debug.SetGCPercent(gateway.GCPercent) // as parley run does
+	gateway.TuneCollector() // as parley run does
 	g, err := gateway.New(p.config(), gateway.Options{
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Version: "bench",

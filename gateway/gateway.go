@@ -46,12 +46,6 @@ import (
 	"parley/sessions"
 )
 
-// GCPercent is a good target of the garbage collector (debug.SetGCPercent) for
-// a process that does nothing but run a gateway: a turn leaves much behind and
-// little lives long. Against the default of 100 it takes a fifth off the
-// processor time of a turn, and adds about 20 MB under load, none when idle.
-const GCPercent = 200
-
 // Options is what a gateway gets from the program around it.
 type Options struct {
 	Logger  *slog.Logger // nil: silence

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ sets NOTIFY_SOCKET, as systemd does, is told when it is ready, stopping and aliv
 			return err
 		}
 		if _, said := p.getenv("GOGC"); !said {
-			debug.SetGCPercent(gateway.GCPercent)
+			gateway.TuneCollector()
 		}
 		defer onHangup(func() { _, _ = g.Reload() })() // log, status and metrics say how it ended
 		defer notifyServiceManager(ctx, p.getenv, g.Started(), b.log)()

@@ -61,9 +61,9 @@ func (r *take) nextCall() costs.CallID {
 	return costs.CallID{Turn: r.turn.ID, Step: r.steps + 1, Attempt: r.tries + 1, Purpose: r.purpose}
 }
 
-// retryCall reports whether a failed call is made again, and after how long. A probe is not;
-// one that another model may answer is only for as long as Patience, and one that prepares a
-// request until the turn goes on without it.
+// retryCall reports whether a failed call is made again, and after how long. A probe is not made
+// again. Where another model may answer instead, the call is made again for as long as Patience;
+// a call for a summary, until the moment when the turn goes on without one.
 func (r *take) retryCall(p llm.Permit, err *llm.Error, elapsed time.Duration) (time.Duration, bool) {
 	pause, again := r.retry(err, elapsed)
 	late := r.Patience > 0 && len(r.turn.Fallbacks) > 0 && elapsed+pause > r.Patience

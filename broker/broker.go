@@ -27,8 +27,8 @@ type Envelope struct {
 	At  time.Time // when it was stored, set by the broker
 }
 
-// WakeUp is a wake-up: the mailbox has this message. It is confirmed when
-// the handler returns nil, and comes again otherwise.
+// WakeUp tells a worker that the mailbox has this message. It is confirmed when the handler
+// returns nil, and comes again otherwise.
 type WakeUp struct {
 	Token string
 	Key   string

@@ -37,9 +37,9 @@ type leases struct{ *conn }
 // before. ttl, of whole seconds and at least 2, is how long the lease of a
 // holder that died is kept from the others. It is renewed five times in that;
 // a holder that could not renew it stops by its own clock when a fifth of ttl
-// is left. What of that is needed is that clocks of servers and holders run
-// about equally fast, and, when the servers change their leader, that their
-// clocks agree to less than that fifth. A process that was frozen may still act
+// is left. This relies on clocks: those of servers and holders run about equally
+// fast, and those of the servers differ by less than that fifth of ttl, since the
+// one that leads them may change. A process that was frozen may still act
 // for a moment after it wakes: what must not happen twice has to check rev.
 //
 // name is made of a-z, 0-9, _, - and dots. Several may hold leases through one

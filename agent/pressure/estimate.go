@@ -22,8 +22,8 @@ type Gauge struct {
 // Measure estimates the next request to the model: the count that the provider gave for the
 // last answer, with what was said since; or, after the view changed or for another model,
 // all of it. Both are corrected by how far the last estimate was off. system is the
-// estimate of what stands before the messages, as [GuessSystem] makes it. No model is any. In the first case
-// it takes time for what was said since, and no more.
+// estimate of what stands before the messages, as [GuessSystem] makes it. An empty model stands
+// for the one that counted last. In the first case Measure looks only at what was said since.
 func Measure(history []transcript.Message, model string, system int64) Gauge {
 	size, after, factor := lastSize(history)
 	if size.Guess > 0 && (size.Model == model || model == "") && !slices.ContainsFunc(history[after:], changesView) {

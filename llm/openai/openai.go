@@ -94,10 +94,15 @@ func (m *Model) run(ctx context.Context, r llm.Request, a *answer) (*llm.Respons
 			x.Drain()
 			return m.finishStream(x, a)
 		}
-		if wire.IsError(e.Data) {
+		var c chunk
+		c, err = readChunk(e.Data)
+		if (err != nil || c.Error != nil) && wire.IsError(e.Data) {
 			return nil, x.ReportedFault(e.Data)
 		}
-		if err = a.apply(e.Data); err == nil {
+		if err == nil {
+			err = a.apply(c)
+		}
+		if err == nil {
 			err = a.Allowed.Err()
 		}
 		switch {

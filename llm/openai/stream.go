@@ -30,8 +30,9 @@ type chunk struct {
 		Delta  map[string]json.RawMessage `json:"delta"`
 		Finish string                     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *counts       `json:"usage"`
-	Groq  groqExtension `json:"x_groq"`
+	Usage *counts          `json:"usage"`
+	Groq  groqExtension    `json:"x_groq"`
+	Error *json.RawMessage `json:"error"` // instead of an answer
 }
 
 // groqExtension is what only Groq says; its compound models say the usage nowhere else.
@@ -76,12 +77,15 @@ type call struct {
 // isDone reports whether the answer said why it stopped.
 func (a *answer) isDone() bool { return a.finishReason != "" }
 
-// apply works in one chunk.
-func (a *answer) apply(raw []byte) error {
-	var c chunk
+func readChunk(raw []byte) (c chunk, err error) {
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return wire.Malformedf("chunk: %v", err)
+		return c, wire.Malformedf("chunk: %v", err)
 	}
+	return c, nil
+}
+
+// apply works in one chunk.
+func (a *answer) apply(c chunk) error {
 	a.chunks++
 	if a.id == "" {
 		a.id = c.ID

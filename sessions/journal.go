@@ -124,10 +124,11 @@ func (j *Journal) WholeHistory(ctx context.Context) ([]transcript.Message, error
 	return slices.Clip(whole.Messages), nil
 }
 
-// messagesAtOnce is how many messages are read at a time of those that were added, and longHistory
-// how many are too many to read all of them.
+// messagesAtOnce is how many messages are read at a time of those that were added, and the first
+// time from the end; then up to mostAtOnce. longHistory is how many are too many to read all.
 const (
 	messagesAtOnce = 256
+	mostAtOnce     = 4 * messagesAtOnce
 	longHistory    = 2 * messagesAtOnce
 )
 
@@ -155,7 +156,7 @@ var errHistory = errors.New("the messages of the session are not those that are 
 // readBefore reads the messages before number first into all, the newest ones first, until they
 // are enough.
 func (j *Journal) readBefore(ctx context.Context, all []transcript.Message, first int, enough func([]transcript.Message, int) bool) (Passage, error) {
-	for n := messagesAtOnce; first > 0 && !enough(all, first); n *= 2 {
+	for n := messagesAtOnce; first > 0 && !enough(all, first); n = min(2*n, mostAtOnce) {
 		from := max(first-n, 0)
 		ms, err := j.Store.MessagesAfter(ctx, j.Session, from, first-from)
 		if err != nil {

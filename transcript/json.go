@@ -34,7 +34,15 @@ func MarshalParts(ps []Part) ([]byte, error) {
 // and null, are nil. A part that is not an object of "type" and "data" is an
 // error, because part of it would be lost when it is written again.
 func UnmarshalParts(b []byte) ([]Part, error) {
-	var raw []json.RawMessage
+	var stored []storedPart
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if d.Decode(&stored) == nil && d.InputOffset() == int64(len(b)) {
+		if ps, err := decodeParts(stored); err == nil {
+			return ps, nil
+		}
+	}
+	var raw []json.RawMessage // one by one, to say which part is wrong
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return nil, fmt.Errorf("decode parts: %w", err)
 	}
@@ -194,16 +202,35 @@ func (u Unknown) check() error {
 	return nil
 }
 
-func parsePart(raw json.RawMessage) (Part, error) {
-	var e struct {
-		Type string          `json:"type"`
-		Data json.RawMessage `json:"data"`
+// storedPart is a part as JSON has it.
+type storedPart struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data"`
+}
+
+func decodeParts(stored []storedPart) (ps []Part, err error) {
+	for _, e := range stored {
+		p, err := e.part()
+		if err != nil {
+			return nil, err
+		}
+		ps = append(ps, p)
 	}
+	return ps, nil
+}
+
+func parsePart(raw json.RawMessage) (Part, error) {
+	var e storedPart
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
 		return nil, err
 	}
+	return e.part()
+}
+
+// part returns what e holds.
+func (e storedPart) part() (Part, error) {
 	if e.Type == "" {
 		return nil, errors.New("part without type")
 	}
@@ -244,9 +271,15 @@ func decoderFor(partType string) func([]byte) (Part, error) {
 	return nil
 }
 
+// decode reads the data of a part, which was read as JSON already.
 func decode[P Part](b []byte) (Part, error) {
 	var p P
-	err := json.Unmarshal(b, &p)
+	var err error
+	if own, ok := any(&p).(json.Unmarshaler); ok {
+		err = own.UnmarshalJSON(b)
+	} else {
+		err = json.Unmarshal(b, &p)
+	}
 	return p, err
 }
 

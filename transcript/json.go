@@ -236,7 +236,7 @@ func (e storedPart) part() (Part, error) {
 	}
 	decode := decoderFor(e.Type)
 	if decode == nil {
-		return Unknown{Type: e.Type, Data: e.Data}, nil
+		return Unknown(e), nil
 	}
 	if e.Data == nil || bytes.Equal(e.Data, []byte("null")) {
 		return nil, fmt.Errorf("%s has no data", e.Type)

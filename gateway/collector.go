@@ -19,27 +19,28 @@ const (
 
 // TuneCollector has the garbage collector's target (debug.SetGCPercent) follow what lives, for as
 // long as the process runs. It is for a process that does nothing but run a gateway; call it once.
-func TuneCollector() { newCollector(debug.SetGCPercent).tune() }
+func TuneCollector() { (&collector{alive: aliveBytes, set: debug.SetGCPercent}).tune() }
 
 // collector sets the target anew after each cycle: it is garbage itself, and its finalizer brings
 // it back to life.
 type collector struct {
-	alive   []metrics.Sample
+	alive   func() uint64
 	percent int
 	set     func(percent int) (before int)
 }
 
-func newCollector(set func(int) int) *collector {
-	return &collector{set: set, alive: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}}
+// aliveBytes returns how much of the heap lived in the last cycle, and how large the stacks were.
+func aliveBytes() (alive uint64) {
+	all := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
+	metrics.Read(all)
+	for _, s := range all {
+		alive += s.Value.Uint64()
+	}
+	return alive
 }
 
 func (c *collector) tune() {
-	metrics.Read(c.alive)
-	alive := uint64(0)
-	for _, s := range c.alive {
-		alive += s.Value.Uint64()
-	}
-	if p := collectorPercent(alive); p != c.percent {
+	if p := collectorPercent(c.alive()); p != c.percent {
 		c.percent = p
 		c.set(p)
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 )
 
@@ -13,24 +14,38 @@ func TestTheCollectorsTargetFollowsWhatLives(t *testing.T) {
 			t.Errorf("of %d MB: %d, want %d", alive/mb, got, want)
 		}
 	}
-	set := make(chan int, 64)
-	newCollector(func(percent int) int {
+	var alive atomic.Uint64
+	set := make(chan int, 1)
+	(&collector{alive: alive.Load, set: func(percent int) int {
 		set <- percent
 		return 0
-	}).tune()
-	first := <-set
-	much := make([]byte, 1<<30) // never written to, so it takes no memory of the machine
-	for range 1000 {
+	}}).tune()
+	if p := <-set; p != percentMost {
+		t.Errorf("it begins with %d", p)
+	}
+	alive.Store(1000 * mb)
+	for range 1000 { // the finalizer runs some time after a cycle
 		runtime.GC()
 		select {
 		case p := <-set:
-			if p == percentLeast {
-				runtime.KeepAlive(much)
-				return
+			if p != percentLeast {
+				t.Errorf("where much lives it is %d", p)
 			}
+			return
 		default:
 			runtime.Gosched()
 		}
 	}
-	t.Errorf("it was %d and stays so", first)
+	t.Error("it stays as it is")
+}
+
+func TestWhatLivesIsKnown(t *testing.T) {
+	t.Parallel()
+	before := aliveBytes()
+	much := make([]byte, 1<<30) // never written to, so it takes no memory of the machine
+	runtime.GC()
+	if alive := aliveBytes(); alive < 1<<30 {
+		t.Errorf("%d bytes live beside a GiB, %d before", alive, before)
+	}
+	runtime.KeepAlive(much)
 }

@@ -86,6 +86,9 @@ func start(t *testing.T, env []string, args ...string) *process {
 		cancel()
 		<-read
 		_ = p.cmd.Wait()
+		if t.Failed() {
+			t.Logf("parley %s wrote:\n%s", strings.Join(args, " "), p.err.String())
+		}
 	})
 	return p
 }

@@ -87,6 +87,18 @@ ops: {listen: %q}
 	return file
 }
 
+// add appends to a configuration.
+func add(t *testing.T, config, text string) {
+	t.Helper()
+	before, err := os.ReadFile(config)
+	if err == nil {
+		err = os.WriteFile(config, append(before, text...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var environment = []string{"TOKEN=" + token, "KEY=" + key}
 
 var ann = telegram.Person{ID: 1001, FirstName: "Ann"}

@@ -38,17 +38,7 @@ func TestTheBinaryShowsNoSecretOfItsEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := written(t, tg.URL(), m.URL(), "127.0.0.1:0")
-	more, err := os.OpenFile(config, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(more, "bash: {enabled: true}\nfiles: {extra_roots: [%q]}\n", root)
-	if err := more.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	add(t, config, fmt.Sprintf("bash: {enabled: true}\nfiles: {extra_roots: [%q]}\n", root))
 	p := start(t, environment, "run", "--config", config)
 	for _, ask := range []string{"bash env", "read_file " + leak} {
 		before := len(tg.Books().Messages)

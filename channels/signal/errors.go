@@ -128,8 +128,8 @@ func isChatClosed(words string) bool {
 		func(w string) bool { return strings.Contains(words, w) })
 }
 
-// isUploadCutOff: the words of an internal error by which a file did not get to the service's
-// store; that no such connection can be made is said so, too (AsamK/signal-cli #1777).
+// isUploadCutOff reports whether the words of an internal error say that a file did not reach the
+// service's store, or that the store cannot be connected to (AsamK/signal-cli #1777).
 func isUploadCutOff(words string) bool { return strings.Contains(words, "(pushnetworkexception)") }
 
 // classifyResults judges a message that reached nobody. What can be mended by

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -423,34 +422,6 @@ func TestAFileThatSignalCliCannotReadIsRefused(t *testing.T) {
 	})
 	if e := failed(t, send(t, ch, direct(ann), "a", []byte("x"))); e.Kind != channels.Refused {
 		t.Errorf("%v", e)
-	}
-}
-
-// AsamK/signal-cli #1777: what a file fails on is no -3.
-func TestAnOutageLeavesOneFileInDoubtAndNotOneForEachTry(t *testing.T) {
-	t.Parallel()
-	var sends atomic.Int32
-	ch := canned(t, func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		switch {
-		case err != nil:
-		case bytes.Contains(body, []byte(`"method":"send"`)):
-			sends.Add(1)
-			_, err = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Failed to send message: java.net.SocketTimeoutException: timeout (PushNetworkException) (UnexpectedErrorException)","data":null},"id":"1"}`)
-		default:
-			_, err = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-3,"message":"timeout (IOErrorException)"},"id":"1"}`)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	for i, want := range []channels.ErrorKind{channels.Ambiguous, channels.Unsent, channels.Unsent} {
-		if e := failed(t, send(t, ch, direct(ann), "a", []byte("x"))); e.Kind != want {
-			t.Errorf("try %d: %v", i+1, e)
-		}
-	}
-	if n := sends.Load(); n != 1 {
-		t.Errorf("the file was tried %d times", n)
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *screen) Read(p []byte) (int, error) {
 		return 0, s.refusal
 	}
 	s.tail = text[max(0, len(text)-2*s.forms.longest):]
-	return n, err // io.EOF is told by identity
+	return n, err // readers compare io.EOF with ==
 }
 
 // holds reports whether a secret is in s.

@@ -227,5 +227,5 @@ func (w *errorReader) Read(p []byte) (int, error) {
 	if err != nil && err != io.EOF { // one that wraps it is no end
 		w.err = err
 	}
-	return n, err // io.EOF is told by identity
+	return n, err // readers compare io.EOF with ==
 }

@@ -33,7 +33,7 @@ func (s Server) hasToken() bool {
 // operator's headers, which are for the server alone.
 func (s *server) newLogin() (*oauth.Client, error) {
 	if s.c.URL == "" || s.c.hasToken() || s.o.Logins == "" {
-		return nil, nil // that nobody can log in is no error
+		return nil, nil // no way to log in is no error
 	}
 	g, err := guard.New(guard.Options{Private: s.c.AllowPrivate, Resolver: s.o.Resolver})
 	if err != nil {

@@ -18,10 +18,11 @@ type anthropicRequest struct {
 	Temperature  *float64           `json:"temperature"`
 	TopK         *float64           `json:"top_k"`
 	TopP         *float64           `json:"top_p"`
+	Metadata     json.RawMessage    `json:"metadata"` // without effect
 }
 
 // anthropicWithout are keys that are known, and of no effect here.
-var anthropicWithout = strings.Fields(`cache_control container context_management diagnostics inference_geo metadata service_tier speed
+var anthropicWithout = strings.Fields(`cache_control container context_management diagnostics inference_geo service_tier speed
 	stop_sequences`)
 
 type anthropicMessage struct {
@@ -105,7 +106,7 @@ func (s *Server) parseAnthropic(p *Prompt) {
 		panic(invalid("top_p: range: 0..1"))
 	}
 	p.MaxTokens = *q.MaxTokens
-	p.anthropicTools(&q)
+	p.anthropicTools(&q, s.tools)
 	p.anthropicThinking(&q)
 	p.anthropicSystem(q.System)
 	all := make([][]anthropicBlock, len(q.Messages))
@@ -115,36 +116,15 @@ func (s *Server) parseAnthropic(p *Prompt) {
 	s.judgeAnthropic(p, all)
 }
 
-func (p *Prompt) anthropicTools(q *anthropicRequest) {
+func (p *Prompt) anthropicTools(q *anthropicRequest, known *knownTools) {
 	seen := map[string]bool{}
 	for i, raw := range q.Tools {
-		var t struct {
-			Type         string          `json:"type"`
-			Name         string          `json:"name"`
-			Description  string          `json:"description"`
-			InputSchema  json.RawMessage `json:"input_schema"`
-			CacheControl *cacheControl   `json:"cache_control"`
-		}
-		if json.Unmarshal(raw, &t) != nil {
-			panic(invalid(pathf("tools.%d: Input should be a valid dictionary", i)))
-		}
-		if t.Type == "" || t.Type == "custom" {
-			switch {
-			case !isToolName(t.Name, 128):
-				panic(invalid(pathf("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i)))
-			case !hasValue(t.InputSchema):
-				panic(invalid(pathf("tools.%d.custom.input_schema: Field required", i)))
-			case !isObjectSchema(t.InputSchema):
-				panic(invalid(pathf("tools.%d.custom.input_schema.type: Input should be 'object'", i)))
-			}
-		}
+		t := known.read(Anthropic, raw, func(raw json.RawMessage) knownTool { return anthropicTool(i, raw) })
 		if seen[t.Name] {
 			panic(invalid("tools: Tool names must be unique."))
 		}
 		seen[t.Name] = true
-		p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.InputSchema})
-		// Without cache_control: a moved breakpoint does not change the prefix.
-		p.segment("tool", definition(t.Name, t.Description, t.InputSchema), t.CacheControl.ttl())
+		p.tool(t)
 	}
 	if !hasValue(q.ToolChoice) {
 		return
@@ -167,6 +147,31 @@ func (p *Prompt) anthropicTools(q *anthropicRequest) {
 		panic(invalid(pathf("Tool '%s' not found in provided tools", c.Name)))
 	}
 	p.Choice = Choice{Mode: mode, Name: c.Name, OnlyOne: c.OnlyOne}
+}
+
+// anthropicTool reads tool i of a request.
+func anthropicTool(i int, raw json.RawMessage) knownTool {
+	var t struct {
+		Type         string          `json:"type"`
+		Name         string          `json:"name"`
+		Description  string          `json:"description"`
+		InputSchema  json.RawMessage `json:"input_schema"`
+		CacheControl *cacheControl   `json:"cache_control"`
+	}
+	if json.Unmarshal(raw, &t) != nil {
+		panic(invalid(pathf("tools.%d: Input should be a valid dictionary", i)))
+	}
+	if t.Type == "" || t.Type == "custom" {
+		switch {
+		case !isToolName(t.Name, 128):
+			panic(invalid(pathf("tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", i)))
+		case !hasValue(t.InputSchema):
+			panic(invalid(pathf("tools.%d.custom.input_schema: Field required", i)))
+		case !isObjectSchema(t.InputSchema):
+			panic(invalid(pathf("tools.%d.custom.input_schema.type: Input should be 'object'", i)))
+		}
+	}
+	return knownTool{Tool: Tool{t.Name, t.Description, t.InputSchema}, cache: t.CacheControl.ttl()}
 }
 
 type anthropicThinking struct {
@@ -353,7 +358,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) {
 		if of, ok := blockRoles[b.Type]; ok && of != role {
 			panic(invalid(pathf("messages.%d.content.%d: `%s` blocks can only be in `%s` messages", i, j, b.Type, of)))
 		}
-		text := withoutKeys(b.raw, []string{"cache_control"})
+		var text []byte
 		switch b.Type {
 		case "text":
 			if b.Text == "" {
@@ -380,6 +385,7 @@ func (p *Prompt) anthropicBlocks(i int, role Role, blocks []anthropicBlock) {
 			panic(invalid(pathf("messages.%d.content.%d.type: Field required", i, j)))
 		case "image", "document", "search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
 			"code_execution_tool_result", "container_upload", "compaction":
+			text = withoutKeys(b.raw, []string{"cache_control"})
 			m.Others++
 			m.Pictures = append(m.Pictures, b.pictures()...)
 		default:

@@ -20,12 +20,15 @@ type openaiRequest struct {
 	N             *int               `json:"n"`
 	Temperature   *float64           `json:"temperature"`
 	TopP          *float64           `json:"top_p"`
+
+	CacheKey json.RawMessage `json:"prompt_cache_key"` // without effect
+	Tier     json.RawMessage `json:"service_tier"`     // without effect
 }
 
 // openaiWithout are keys that are known, and of no effect here.
 var openaiWithout = strings.Fields(`audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation prediction
-	presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention response_format
-	safety_identifier seed service_tier stop store top_logprobs user verbosity web_search_options`)
+	presence_penalty prompt_cache_options prompt_cache_retention response_format
+	safety_identifier seed stop store top_logprobs user verbosity web_search_options`)
 
 type streamOptions struct {
 	IncludeUsage       bool  `json:"include_usage"`
@@ -58,7 +61,7 @@ type openaiCall struct {
 	Custom json.RawMessage `json:"custom"`
 }
 
-func (p *Prompt) parseOpenAI() {
+func (s *Server) parseOpenAI(p *Prompt) {
 	var q openaiRequest
 	unknown := openaiBody(p.Body, &q, openaiWithout)
 	p.Model, p.Stream = q.Model, q.Stream
@@ -92,7 +95,7 @@ func (p *Prompt) parseOpenAI() {
 	}
 	p.usageInStream = q.StreamOptions != nil && q.StreamOptions.IncludeUsage
 	p.judgeReasoning("reasoning_effort", q.Effort, q.Temperature, q.TopP)
-	p.openaiTools(&q)
+	p.openaiTools(&q, s.tools)
 	p.judgeChatTools()
 	p.openaiMessages(q.Messages)
 }
@@ -109,7 +112,7 @@ func openaiBody(body []byte, into any, without []string) (unknown string) {
 	return unknown
 }
 
-func (p *Prompt) openaiTools(q *openaiRequest) {
+func (p *Prompt) openaiTools(q *openaiRequest, known *knownTools) {
 	if q.Tools != nil && len(*q.Tools) == 0 {
 		panic(invalidParam("tools", "empty_array", "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead."))
 	}
@@ -124,34 +127,45 @@ func (p *Prompt) openaiTools(q *openaiRequest) {
 	}
 	seen := map[string]bool{}
 	for i, raw := range *q.Tools {
-		var t struct {
-			Type     string `json:"type"`
-			Function *struct {
-				Name        string          `json:"name"`
-				Description string          `json:"description"`
-				Parameters  json.RawMessage `json:"parameters"`
-			} `json:"function"`
-		}
-		switch err := json.Unmarshal(raw, &t); {
-		case err != nil || t.Type == "":
-			panic(invalidParam(pathf("tools[%d].type", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].type'.", i)))
-		case t.Type != "function":
-			panic(invalidParam(pathf("tools[%d].type", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type)))
-		case t.Function == nil:
-			panic(invalidParam(pathf("tools[%d].function", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].function'.", i)))
-		case !isToolName(t.Function.Name, 64):
-			panic(invalidParam(pathf("tools[%d].function.name", i), "invalid_value", pathf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)))
-		case hasValue(t.Function.Parameters) && !isObjectSchema(t.Function.Parameters):
-			panic(invalidParam(pathf("tools[%d].function.parameters", i), "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name)))
-		case seen[t.Function.Name]:
-			panic(invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Function.Name)))
-		}
-		seen[t.Function.Name] = true
-		p.Tools = append(p.Tools, Tool{t.Function.Name, t.Function.Description, t.Function.Parameters})
-		p.segment("tool", definition(t.Function.Name, t.Function.Description, t.Function.Parameters), noCache)
+		t := known.read(OpenAI, raw, func(raw json.RawMessage) knownTool { return openaiTool(i, raw) })
+		p.openaiTool(t, seen)
 	}
 	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
 	p.openaiChoice(q.ToolChoice, seen)
+}
+
+// openaiTool takes over a tool.
+func (p *Prompt) openaiTool(t knownTool, seen map[string]bool) {
+	if seen[t.Name] {
+		panic(invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Name)))
+	}
+	seen[t.Name] = true
+	p.tool(t)
+}
+
+// openaiTool reads tool i of a request.
+func openaiTool(i int, raw json.RawMessage) knownTool {
+	var t struct {
+		Type     string `json:"type"`
+		Function *struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Parameters  json.RawMessage `json:"parameters"`
+		} `json:"function"`
+	}
+	switch err := json.Unmarshal(raw, &t); {
+	case err != nil || t.Type == "":
+		panic(invalidParam(pathf("tools[%d].type", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].type'.", i)))
+	case t.Type != "function":
+		panic(invalidParam(pathf("tools[%d].type", i), "invalid_value", pathf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", t.Type)))
+	case t.Function == nil:
+		panic(invalidParam(pathf("tools[%d].function", i), "missing_required_parameter", pathf("Missing required parameter: 'tools[%d].function'.", i)))
+	case !isToolName(t.Function.Name, 64):
+		panic(invalidParam(pathf("tools[%d].function.name", i), "invalid_value", pathf("Invalid 'tools[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i)))
+	case hasValue(t.Function.Parameters) && !isObjectSchema(t.Function.Parameters):
+		panic(invalidParam(pathf("tools[%d].function.parameters", i), "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Function.Name)))
+	}
+	return knownTool{Tool: Tool{t.Function.Name, t.Function.Description, t.Function.Parameters}}
 }
 
 func (p *Prompt) openaiChoice(raw json.RawMessage, tools map[string]bool) {

@@ -19,7 +19,7 @@ func (s *Server) parse(p *Prompt) {
 	case OpenAIResponses:
 		s.parseResponses(p)
 	default:
-		p.parseOpenAI()
+		s.parseOpenAI(p)
 	}
 }
 
@@ -99,13 +99,6 @@ func unquote(raw json.RawMessage) string {
 
 func (p *Prompt) segment(kind string, text []byte, cache ttl) {
 	p.segments = append(p.segments, segment{kind: kind, text: text, cache: cache})
-}
-
-// definition returns what counts of a tool.
-func definition(name, description string, schema []byte) []byte {
-	b := make([]byte, 0, len(name)+len(description)+len(schema))
-	b = append(append(b, name...), description...)
-	return append(b, schema...)
 }
 
 // paragraph adds text to a message.

@@ -37,10 +37,12 @@ type responsesRequest struct {
 		Mode    json.RawMessage `json:"mode"`
 		Legacy  json.RawMessage `json:"generate_summary"`
 	} `json:"reasoning"`
+
+	CacheKey json.RawMessage `json:"prompt_cache_key"` // without effect
 }
 
 // responsesWithout are keys that are known, and of no effect here.
-var responsesWithout = strings.Fields(`access_programs background context_management max_tool_calls metadata moderation prompt prompt_cache_key
+var responsesWithout = strings.Fields(`access_programs background context_management max_tool_calls metadata moderation prompt
 	prompt_cache_retention safety_identifier text top_logprobs truncation user`)
 
 // responsesWishes are what the answer needs of the request.
@@ -65,7 +67,7 @@ func (s *Server) parseResponses(p *Prompt) {
 		panic(invalidParam(unknown, "unknown_parameter", pathf("Unknown parameter: '%s'.", unknown)))
 	}
 	p.responsesSettings(&q)
-	p.responsesTools(&q)
+	p.responsesTools(&q, s.tools)
 	if q.Instructions != nil && *q.Instructions != "" {
 		p.System = *q.Instructions
 		p.segment("system", []byte(p.System), noCache)
@@ -145,11 +147,12 @@ func responsesTier(asked *string) string {
 	}
 }
 
-func (p *Prompt) responsesTools(q *responsesRequest) {
+func (p *Prompt) responsesTools(q *responsesRequest, known *knownTools) {
 	seen := map[string]bool{}
 	if q.Tools != nil {
 		for i, raw := range *q.Tools {
-			p.responsesTool(i, raw, seen)
+			t := known.read(OpenAIResponses, raw, func(raw json.RawMessage) knownTool { return responsesTool(i, raw) })
+			p.openaiTool(t, seen)
 		}
 	}
 	p.Choice.OnlyOne = q.Parallel != nil && !*q.Parallel
@@ -172,7 +175,8 @@ func (p *Prompt) responsesTools(q *responsesRequest) {
 	p.Choice.Mode, p.Choice.Name = ChoiceNamed, c.Name
 }
 
-func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool) {
+// responsesTool reads tool i of a request.
+func responsesTool(i int, raw json.RawMessage) knownTool {
 	var t struct {
 		Type        string          `json:"type"`
 		Name        string          `json:"name"`
@@ -194,12 +198,8 @@ func (p *Prompt) responsesTool(i int, raw json.RawMessage, seen map[string]bool)
 		panic(invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.", t.Name)))
 	case (t.Strict == nil || *t.Strict) && !isClosedSchema(t.Parameters):
 		panic(invalidParam(where+".parameters", "invalid_function_parameters", pathf("Invalid schema for function '%s': In context=(), 'additionalProperties' is required to be supplied and to be false.", t.Name)))
-	case seen[t.Name]:
-		panic(invalidParam("tools", "", pathf("Tool names must be unique: '%s' is given more than once.", t.Name)))
 	}
-	seen[t.Name] = true
-	p.Tools = append(p.Tools, Tool{t.Name, t.Description, t.Parameters})
-	p.segment("tool", definition(t.Name, t.Description, t.Parameters), noCache)
+	return knownTool{Tool: Tool{t.Name, t.Description, t.Parameters}}
 }
 
 // isClosedSchema is what a strict tool needs, as far as its first level goes.

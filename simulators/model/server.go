@@ -60,6 +60,7 @@ type Server struct {
 	names  *idMaker
 	seals  *seals
 	cache  *cache
+	tools  *knownTools
 	plan   *plan
 	ledger *ledger
 	tape   *requestLog
@@ -92,6 +93,7 @@ func New(o Options) *Server {
 		names:  newIDMaker(o.Seed),
 		seals:  &seals{},
 		cache:  newCache(o.MinCacheTokens, o.Now),
+		tools:  &knownTools{byText: map[toolText]knownTool{}},
 		plan:   &plan{seed: o.Seed},
 		ledger: newLedger(o.Prices, o.MaxBill),
 		tape:   &requestLog{limit: o.MaxRequests, maxBytes: o.MaxRecorded},

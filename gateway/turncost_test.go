@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"parley/gateway/gatewaytest"
+	"parley/gateway/settings"
 	"parley/simulators/model"
+	"parley/simulators/telegram"
 )
 
 // plainTurn is what SQLite runs for one message and its answer: how many times, and what it does
@@ -42,11 +44,23 @@ const plainTurn = `
 1 UPDATE turns
 `
 
+// mostPace is one at which a chat may get a message each millisecond, faster than any turn.
+const mostPace = 1000
+
 // A statement more is not noticed anywhere else, and each costs about a hundredth of a turn.
 func TestAPlainTurnTakesTheseStatements(t *testing.T) {
 	beside(t) // what is done each second is in each turn that takes one
 	s := &statements{count: map[string]int{}, over: make(chan struct{}, 1)}
-	env := gatewaytest.Open(t, gatewaytest.Options{Brain: model.Demo(0), Statement: s.note, CommitWait: time.Minute})
+	env := gatewaytest.Open(t, gatewaytest.Options{
+		Brain: model.Demo(0), Statement: s.note, CommitWait: time.Minute,
+		// An answer that waits for the network's limit is begun by a commit of its own.
+		OnTelegram: func(o *telegram.Options) { o.Pace = mostPace },
+		Change: func(c *settings.Config) {
+			tg := c.Channels.Telegram["tg"]
+			tg.Pace = mostPace
+			c.Channels.Telegram["tg"] = tg
+		},
+	})
 	gw := env.Start()
 	turn := func() map[string]int {
 		gw.Ask(gatewaytest.Ann, "hello")

@@ -80,7 +80,7 @@ func (q *equipment) equip(e *edition) error {
 		Authorize: func(ctx context.Context, m channels.Message, chat ...string) (policy.Verdict, error) {
 			return intake.Reauthorize(ctx, book, e.arrivals.Sources, m, chat...)
 		},
-		Standing: book.Standing, Approvers: book.HasApprover,
+		Standing: book.Standing, ReadAhead: book.ReadAhead, Approvers: book.HasApprover,
 		AgentFor: func(m channels.Message, chat ...string) string {
 			return e.arrivals.Sources[m.Channel].Bound.AgentFor(m, chat...)
 		},

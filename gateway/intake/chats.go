@@ -28,7 +28,7 @@ type chats struct {
 
 // find looks up the chat's ids, and whether it is closed to the bot.
 func (c *chats) find(ctx context.Context, e *event) (_ outcome, err error) {
-	if e.chat, err = c.store.Chat(ctx, chatID(e.Address)); err != nil {
+	if e.chat, err = c.store.Chat(e.ahead.In(ctx), chatID(e.Address)); err != nil {
 		return stop, fmt.Errorf("look at the chat: %w", err)
 	}
 	return pass, nil

@@ -20,7 +20,10 @@ type gate struct {
 
 // findStanding looks up what was decided about the sender while the gateway runs.
 func (g *gate) findStanding(ctx context.Context, e *event) (_ outcome, err error) {
-	e.standing, err = standing(ctx, g.people, e.Channel, e.Sender)
+	if g.people != nil {
+		e.ahead = g.people.ReadAhead(ctx, e.Channel, e.Sender, chatID(e.Address))
+	}
+	e.standing, err = standing(e.ahead.In(ctx), g.people, e.Channel, e.Sender)
 	return pass, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"parley/gateway/people"
 	"parley/gateway/policy"
 	"parley/gateway/roles"
+	"parley/sessions"
 	"parley/sessions/memtest"
 )
 
@@ -274,6 +275,10 @@ type downPeople struct{}
 
 func (downPeople) Standing(context.Context, string, channels.Sender) (policy.Standing, error) {
 	return policy.Standing{Ruling: policy.LetIn}, errDown
+}
+
+func (downPeople) ReadAhead(context.Context, string, channels.Sender, sessions.ChatID, ...sessions.RecordID) sessions.Ahead {
+	return sessions.Ahead{}
 }
 
 func (downPeople) Ask(context.Context, string, channels.Sender) (string, time.Time, error) {

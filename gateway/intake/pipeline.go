@@ -16,6 +16,7 @@ type event struct {
 	channels.Message
 	settings         *Settings
 	source           Source
+	ahead            sessions.Ahead  // of standing and chat
 	standing         policy.Standing // of the sender
 	chat             sessions.Chat
 	key              sessionkeys.Key

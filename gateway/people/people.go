@@ -111,6 +111,17 @@ func decisionID(channel, person string) sessions.RecordID {
 	return sessions.RecordID{Kind: decisionKind, Key: channel + "/" + person}
 }
 
+// ReadAhead reads what Standing is to say of somebody, together with a chat and other records; see
+// [sessions.Records].ReadAhead.
+func (b *Book) ReadAhead(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, more ...sessions.RecordID) sessions.Ahead {
+	for _, id := range []string{s.ID, s.Alias} {
+		if isID(id) {
+			more = append(more, decisionID(channel, id))
+		}
+	}
+	return b.Store.ReadAhead(ctx, chat, more...)
+}
+
 // Standing returns what was decided about somebody, by whichever of their ids; who was shut out by
 // one of them is, and of two roles they have the lesser. But what was said over chat does not count
 // of one of whom the operator says that they are an owner: their other id was taken for a stranger's.

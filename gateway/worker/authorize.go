@@ -19,19 +19,28 @@ type rights struct{ *owner }
 
 // refuses reports whether the sender of m, who was let in once, may not be answered
 // any more. It is passed over, and m costs nothing.
-func (a *rights) refuses(m channels.Message, chat sessions.Chat) (bool, error) {
+func (a *rights) refuses(ctx context.Context, m channels.Message, chat sessions.Chat) (bool, error) {
 	if m.Job != "" {
 		return a.refusesJob(m)
 	}
 	if a.settings.Authorize == nil {
 		return false, nil
 	}
-	v, err := a.settings.Authorize(a.ctx, m, chat.IDs...)
+	v, err := a.settings.Authorize(ctx, m, chat.IDs...)
 	if err != nil || v.Allowed {
 		return false, err
 	}
 	a.w.PassOver(m, v.Reason, v.Hint)
 	return true, nil
+}
+
+// readRights returns a context for the next step, which asks what somebody may do, and for a chat and
+// records.
+func (a *owner) readRights(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, records ...sessions.RecordID) context.Context {
+	if a.settings.ReadAhead == nil {
+		return ctx
+	}
+	return a.settings.ReadAhead(ctx, channel, s, chat, records...).In(ctx)
 }
 
 // roleOf returns what somebody is on a channel, now. By one that is not among the settings another
@@ -94,7 +103,7 @@ func (a *rights) refusesTurn(t sessions.Turn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return a.refuses(m, chat)
+	return a.refuses(a.ctx, m, chat)
 }
 
 // opener returns the message that opened t. Of one that the log has no more, only what

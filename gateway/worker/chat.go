@@ -23,7 +23,8 @@ import (
 // chat before anybody knew that it moved belongs to the older conversation.
 func (a *actor) divertHead(it item) (done, released bool, err error) {
 	at := a.m.Key.Address()
-	chat, err := a.chat(a.ctx)
+	ctx := a.readRights(a.ctx, it.msg.Channel, it.msg.Sender, a.chatID())
+	chat, err := a.chat(ctx)
 	switch {
 	case err != nil:
 		return true, false, err
@@ -40,7 +41,7 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 	case it.msg.Decision != nil: // who asked is judged with the decision
 		return false, false, nil
 	default:
-		if refused, err := a.refuses(it.msg, chat); err != nil || !refused {
+		if refused, err := a.refuses(ctx, it.msg, chat); err != nil || !refused {
 			return err != nil, false, err
 		}
 	}
@@ -48,9 +49,13 @@ func (a *actor) divertHead(it item) (done, released bool, err error) {
 	return true, released, err
 }
 
-func (a *owner) chat(ctx context.Context) (sessions.Chat, error) {
+func (a *owner) chatID() sessions.ChatID {
 	at := a.m.Key.Address()
-	chat, err := a.w.Store.Chat(ctx, sessions.ChatID{Channel: at.Channel, Account: at.Account, Peer: at.Peer})
+	return sessions.ChatID{Channel: at.Channel, Account: at.Account, Peer: at.Peer}
+}
+
+func (a *owner) chat(ctx context.Context) (sessions.Chat, error) {
+	chat, err := a.w.Store.Chat(ctx, a.chatID())
 	if err != nil {
 		return chat, fmt.Errorf("look at the chat: %w", err)
 	}

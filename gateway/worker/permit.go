@@ -285,7 +285,7 @@ func (a *requests) refusesAsker(msg channels.Message, r approvals.Request) (bool
 		return false, err
 	}
 	msg.Sender = senderOf(r.Asker)
-	return a.refuses(msg, chat)
+	return a.refuses(a.ctx, msg, chat)
 }
 
 // openDecided opens the turn of a decision: it is the asker's, and answers their message.

@@ -23,7 +23,7 @@ const (
 
 // onlyLooks reports whether the turn's tools may only read, as who asks is a guest. Their role is
 // read now: they may have another since they asked.
-func (j *journal) onlyLooks(stop bool) (bool, error) {
+func (j *journal) onlyLooks(ctx context.Context, stop bool) (bool, error) {
 	if j.job != nil || stop { // which calls no tool
 		return false, nil
 	}
@@ -34,7 +34,7 @@ func (j *journal) onlyLooks(stop bool) (bool, error) {
 		}
 		j.asker = &m.Sender
 	}
-	role, err := j.rights.roleOf(j.a.ctx, j.t.Channel, *j.asker)
+	role, err := j.rights.roleOf(ctx, j.t.Channel, *j.asker)
 	return !role.May(roles.Write), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"parley/gateway/policy"
 	"parley/gateway/schedule"
 	"parley/llm"
+	"parley/sessions"
 	"parley/subagents"
 	"parley/tools"
 )
@@ -59,6 +60,9 @@ type Settings struct {
 	// Standing returns what was decided about somebody while the gateway runs; see Access. nil:
 	// nothing.
 	Standing func(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
+	// ReadAhead reads what Authorize and Standing are to say, together with a chat and other records;
+	// see [sessions.Records].ReadAhead. nil: each is read when it is asked for.
+	ReadAhead func(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, more ...sessions.RecordID) sessions.Ahead
 	// Approvers reports whether anybody on a channel may permit something because that was decided
 	// while the gateway runs. nil: nobody may.
 	Approvers func(ctx context.Context, channel string) (bool, error)

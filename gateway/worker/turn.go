@@ -17,6 +17,7 @@ import (
 	"parley/gateway/budgets"
 	"parley/gateway/messages"
 	"parley/gateway/outcomes"
+	"parley/gateway/plans"
 	"parley/llm"
 	"parley/sessionkeys"
 	"parley/sessions"
@@ -132,10 +133,14 @@ func (a *actor) turnAgent(j *journal, stop bool) (ag Agent, plan, looks bool, er
 	if !ok && !stop {
 		return ag, false, false, fmt.Errorf("the agent %q of an open turn is not configured", a.m.Key.Agent())
 	}
-	if plan, err = a.inPlanMode(a.ctx, j.t.Session); err != nil {
+	ctx := a.ctx
+	if j.asker != nil && j.job == nil {
+		ctx = a.readRights(ctx, j.t.Channel, *j.asker, sessions.ChatID{}, plans.RecordID(j.t.Session))
+	}
+	if plan, err = a.inPlanMode(ctx, j.t.Session); err != nil {
 		return ag, plan, false, err
 	}
-	if looks, err = j.onlyLooks(stop); err != nil {
+	if looks, err = j.onlyLooks(ctx, stop); err != nil {
 		return ag, plan, looks, err
 	}
 	j.looks = looks

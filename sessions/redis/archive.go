@@ -24,12 +24,28 @@ func (ar archive) Pending(ctx context.Context, channel string, after uint64, lim
 	if limit <= 0 {
 		return nil, nil
 	}
+	era := *ar.era.Load()
 	a, err := ar.query(ctx, newRead("ZRANGE", ar.key("pending:"+channel), "("+strconv.FormatUint(min(after, maxExact), 10), "+inf",
 		"BYSCORE", "LIMIT", "0", strconv.Itoa(limit)).each(ar.answerReads("")...))
 	if err == nil {
 		ds, err = deliveries(a.list(0))
 	}
+	if err == nil {
+		err = ar.learn(era, a.list(0))
+	}
 	return ds, rules.While(err, "list pending answers of %s", channel)
+}
+
+// learn notes answers that were read: who asked for them is about to deliver them.
+func (ar archive) learn(era string, a answer) error {
+	return a.eachName(func(_ string, found answer) error {
+		f := found.row(0)
+		stored, err := decodeAnswer(f)
+		if err == nil {
+			ar.known.learnRead(era, stored.Key(), &storedRow{stored, f})
+		}
+		return err
+	})
 }
 
 // Delivery implements [sessions.Outbox].
@@ -98,7 +114,10 @@ func (ar archive) Deliveries(ctx context.Context, id sessionkeys.SessionID, yiel
 }
 
 // archive is what was said, asked and answered.
-type archive struct{ *connection }
+type archive struct {
+	*connection
+	known *rowCache
+}
 
 // message is one that is added: Body is what is stored.
 type message struct {

@@ -1,12 +1,17 @@
 package redis_test
 
 import (
+	"errors"
 	"regexp"
 	"strconv"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
+
+	"parley/sessions"
 	"parley/sessions/redis"
 	"parley/sessions/redis/redistest"
+	"parley/transcript"
 )
 
 var evals = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`)
@@ -21,16 +26,9 @@ func TestATurnTakesFewCalls(t *testing.T) {
 	c := raw(t, server)
 	count := func(what string, want int, do func()) {
 		t.Helper()
-		calls := func() int {
-			info, err := c.Info(t.Context(), "commandstats").Result()
-			d.ok(err)
-			n, err := strconv.Atoi(evals.FindStringSubmatch(info)[1])
-			d.ok(err)
-			return n
-		}
-		before := calls()
+		before := countCalls(t, c)
 		do()
-		if got := calls() - before; got != want {
+		if got := countCalls(t, c) - before; got != want {
 			t.Errorf("%s: %d calls, not %d", what, got, want)
 		}
 	}
@@ -44,4 +42,72 @@ func TestATurnTakesFewCalls(t *testing.T) {
 	other.turn("third")
 	d.seq = other.seq
 	count("after another", 7, func() { d.turn("fourth") })
+}
+
+// TestWhatBelongsTogetherIsOneCall: a chat and records that are read ahead are not read again; and
+// a process that delivers what others answered knows the answers from where it found them.
+func TestWhatBelongsTogetherIsOneCall(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, redistest.Options{})
+	s := openAt(t, redis.Options{URL: server.URL})
+	c := raw(t, server)
+	count := func(what string, want int, do func() error) {
+		t.Helper()
+		before := countCalls(t, c)
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := countCalls(t, c) - before; got != want {
+			t.Errorf("%s: %d calls, not %d", what, got, want)
+		}
+	}
+	chat, id := sessions.ChatID{Channel: "tg", Account: "1", Peer: "7"}, sessions.RecordID{Kind: "cap", Key: "ann"}
+	count("read ahead", 1, func() error {
+		ctx := s.ReadAhead(t.Context(), chat, id).In(t.Context())
+		if _, err := s.Record(ctx, id, noon); !errors.Is(err, sessions.ErrNotFound) {
+			return err
+		}
+		_, err := s.Chat(ctx, chat)
+		return err
+	})
+
+	worker := newDesk(t, openAt(t, redis.Options{URL: server.URL}), "chat")
+	f, turn := worker.open("a")
+	_, err := worker.s.Finish(t.Context(), f, sessions.FinishTurn{Turn: turn.ID, Outcome: transcript.EndTurn, At: noon, Replies: []sessions.Outgoing{
+		{ID: "a-reply", Channel: "tg", Session: turn.Session, Turn: turn.ID, To: worker.key.Address(), Text: "hello yourself", At: noon},
+	}})
+	worker.ok(err)
+	var found []sessions.Delivery
+	count("find an answer", 1, func() (err error) {
+		found, err = s.Pending(t.Context(), "tg", 0, 10)
+		return err
+	})
+	if len(found) != 1 {
+		t.Fatalf("%d answers", len(found))
+	}
+	count("begin it", 1, func() error {
+		return s.Advance(t.Context(), found[0].ID, sessions.Progress{Bodies: [][]byte{[]byte("1")}, Marks: []sessions.Mark{{From: sessions.Queued, To: sessions.Sending, At: noon}}})
+	})
+	other := openAt(t, redis.Options{URL: server.URL})
+	count("end it in a process that did not find it", 2, func() error {
+		return other.Advance(t.Context(), found[0].ID, sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Sent, MessageID: "n", At: noon}}})
+	})
+}
+
+// countCalls returns how often the scripts were called.
+func countCalls(t *testing.T, c *goredis.Client) int {
+	t.Helper()
+	info, err := c.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := evals.FindStringSubmatch(info)
+	if m == nil {
+		return 0 // there was none
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

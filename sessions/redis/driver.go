@@ -51,7 +51,7 @@ func (db *database) try(ctx context.Context, f sessions.Fence, l *lane, fn func(
 	var before *reading
 	return retryChanged(ctx, func() error {
 		r := db.reading(ctx)
-		r.known = before == nil
+		r.known, r.fenced = before == nil, f.Token != ""
 		if before != nil { // most of it is needed again
 			if err := r.readAhead(before); err != nil {
 				return err
@@ -117,15 +117,33 @@ func (db *database) verify(r *reading) error {
 
 // View implements [rules.Driver].
 func (db driver) View(ctx context.Context, fn func(*rules.Tx) error) error {
+	first := true
 	return retryChanged(ctx, func() error {
 		r := db.reading(ctx)
 		r.isView = true
+		if before, ok := sessions.AheadIn(ctx).(*readAhead); ok && first {
+			r.ahead, r.trips = before.rows, 1
+		}
+		first = false
 		err := fn(&rules.Tx{Reader: r})
 		if errors.Is(err, errChanged) {
 			return err
 		}
 		return cmp.Or(db.verify(r), err)
 	})
+}
+
+// readAhead is what ReadAhead has read. It is never changed.
+type readAhead struct{ rows map[rules.Key]*storedRow }
+
+// ReadAhead implements [rules.AheadDriver].
+func (db driver) ReadAhead(ctx context.Context, keys []rules.Key) sessions.Ahead {
+	r := db.reading(ctx)
+	r.isView = true
+	if err := r.fetch(keys); err != nil {
+		return sessions.Ahead{} // whoever asks for one of them hears why
+	}
+	return sessions.NewAhead(&readAhead{r.seen})
 }
 
 // conclude is what the commit script said of a plan.

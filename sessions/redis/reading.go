@@ -32,6 +32,7 @@ type reading struct {
 	db     *database
 	era    string
 	known  bool // what is known is believed
+	fenced bool // it is of the owner of a mailbox
 	isView bool // a view: epochs are as they are stored
 
 	client *goredis.Client
@@ -69,11 +70,14 @@ func (db *database) reading(ctx context.Context) *reading {
 	return r
 }
 
-// isUsuallyNew reports whether a row of the key is nearly always made by who asks for it.
-func isUsuallyNew(k rules.Key) bool {
+// isUsuallyNew reports whether a row of the key is nearly always made by who asks for it. An
+// answer is made by the owner of its mailbox, and then moved by who delivers it.
+func (r *reading) isUsuallyNew(k rules.Key) bool {
 	switch k.(type) {
-	case rules.TurnKey, rules.EventKey, rules.BegunKey, rules.CallKey, rules.AnswerKey:
+	case rules.TurnKey, rules.EventKey, rules.BegunKey, rules.CallKey:
 		return true
+	case rules.AnswerKey:
+		return r.fenced
 	}
 	return false
 }
@@ -111,7 +115,7 @@ func (r *reading) stored(k rules.Key) (*storedRow, error) {
 			}
 			return st, nil
 		}
-		if isUsuallyNew(k) {
+		if r.isUsuallyNew(k) {
 			r.seen[k], r.unverified = &storedRow{}, true
 			return r.seen[k], nil
 		}

@@ -93,7 +93,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 func newStore(conn *connection, facts Facts) *Store {
 	db := &database{connection: conn, facts: facts}
 	s := &Store{
-		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn}, checker: checker{db}, presence: &presence{connection: conn},
+		generations: generations{db}, directory: directory{conn}, ledger: ledger{conn}, archive: archive{conn, &db.known}, checker: checker{db}, presence: &presence{connection: conn},
 		recovery: &recovery{factLog: &factLog{database: db}, me: rand.Text(), settle: make(chan struct{}, 1), forgot: wake.New()},
 	}
 	s.Operations = rules.Over(driver{db, directory{conn}})

@@ -27,6 +27,22 @@ func (s Documents) Record(ctx context.Context, id sessions.RecordID, now time.Ti
 	return r, While(err, "record %s %q", id.Kind, id.Key)
 }
 
+// ReadAhead implements [sessions.Records].
+func (s Documents) ReadAhead(ctx context.Context, chat sessions.ChatID, records ...sessions.RecordID) sessions.Ahead {
+	db, ok := s.db.(AheadDriver)
+	if !ok {
+		return sessions.Ahead{}
+	}
+	var keys []Key
+	if chat != (sessions.ChatID{}) {
+		keys = append(keys, ChatKey(chat))
+	}
+	for _, id := range records {
+		keys = append(keys, RecordKey(id))
+	}
+	return db.ReadAhead(ctx, keys)
+}
+
 // existsAt reports whether a record is there at now.
 func (r Record) existsAt(now time.Time) bool {
 	return !r.Dropped && (r.Expires.IsZero() || r.Expires.After(normaliseTime(now)))

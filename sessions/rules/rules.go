@@ -47,6 +47,14 @@ type EarlyDriver interface {
 	UpdateEarly(ctx context.Context, f sessions.Fence, fn func(*Tx) error, visible func() bool) error
 }
 
+// AheadDriver is a Driver that a View costs a journey.
+type AheadDriver interface {
+	Driver
+	// ReadAhead reads rows on one state of the database. A View whose context is of
+	// [sessions.Ahead.In] takes them from what it returns.
+	ReadAhead(ctx context.Context, keys []Key) sessions.Ahead
+}
+
 // Reader is one state of a database.
 type Reader interface {
 	// Get returns the row of a key, and nil when there is none.

@@ -32,6 +32,28 @@ func records(t *testing.T, open opener) {
 			h.nothing(r.ID, r.Expires)
 			h.same("listed", h.keys("cap", "", r.Expires), []string(nil))
 		},
+		"what was read ahead is as it was then, or as it is": func(h *fixture) {
+			r, chat := h.record("cap", "ann", "1"), sessions.ChatID{Channel: "telegram", Account: "4200000001", Peer: "7"}
+			h.write(r)
+			missing := sessions.RecordID{Kind: "cap", Key: "ben"}
+			ctx := h.s.ReadAhead(h.ctx, chat, r.ID, missing).In(h.ctx)
+			h.same("record", string(must(h.s.Record(ctx, r.ID, h.now)).Body), "1")
+			h.is(failed(h.s.Record(ctx, missing, h.now)), sessions.ErrNotFound)
+			h.same("chat", must(h.s.Chat(ctx, chat)).IDs, []string{"7"})
+
+			r.Body, r.Revision = []byte("2"), sessions.AnyRevision
+			must(h.s.WriteRecord(ctx, r)) // which goes by what is there
+			must(h.s.Move(ctx, chat, "-1007", h.now))
+			if body := string(must(h.s.Record(ctx, r.ID, h.now)).Body); body != "1" && body != "2" {
+				h.t.Errorf("record %s", body)
+			}
+			h.same("record", string(h.read(r.ID, h.now).Body), "2")
+			h.same("chat", must(h.s.Chat(h.ctx, chat)).IDs, []string{"7", "-1007"})
+			// Of a chat that has moved the other ids are read with what is known already.
+			ctx = h.s.ReadAhead(h.ctx, chat).In(h.ctx)
+			h.same("chat that moved", must(h.s.Chat(ctx, chat)).IDs, []string{"7", "-1007"})
+			h.same("record that was not read ahead", string(must(h.s.Record(ctx, r.ID, h.now)).Body), "2")
+		},
 		"a write or drop that has not seen what is there is refused": func(h *fixture) {
 			r := h.record("cap", "ann", "1")
 			first := h.write(r)

@@ -4,8 +4,10 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +41,61 @@ func TestNoQueryReadsAWholeTable(t *testing.T) {
 	if n < 15 {
 		t.Errorf("only %d statements were explained", n)
 	}
+}
+
+// small are what a statement may read whole: tables of a few rows, however much is stored, and the
+// index of the answers that are not done.
+var small = regexp.MustCompile(`^SCAN (generation|workers|reservations|moves|shut|sqlite_schema|sqlite_master|CONSTANT ROW|\d+ CONSTANT ROWS|\d+-ROW VALUES|outbox USING INDEX outbox_pending)\b`)
+
+// TestNoStepOfATurnReadsAWholeTable: nor does opening a database, nor the first turn behind that,
+// which reads what later ones know.
+func TestNoStepOfATurnReadsAWholeTable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	var mu sync.Mutex
+	ran := map[string]bool{}
+	trace := func(query string) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[query] = true
+	}
+	for turn := range 2 {
+		s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Trace: trace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDesk(t, s, "ann")
+		d.turn(2 * turn)
+		d.turn(2*turn + 1)
+		_, err = s.Pending(t.Context(), "tg", 0, 10)
+		d.ok(err)
+		d.ok(s.Close())
+	}
+	db := opened(t, path)
+	explained := 0
+	for query := range ran {
+		if verb, _, _ := strings.Cut(query, " "); !slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}, verb) {
+			continue
+		}
+		explained++
+		for _, detail := range plan(t, db, query, make([]any, places(query))) {
+			if wholeTable(detail) && !small.MatchString(detail) {
+				t.Errorf("%s\n%s", query, detail)
+			}
+		}
+	}
+	if explained < 25 {
+		t.Errorf("only %d statements were explained", explained)
+	}
+}
+
+// places counts what a statement is to be given.
+func places(query string) int {
+	n := strings.Count(query, "?")
+	for i := 1; strings.Contains(query, fmt.Sprintf("?%d", i)); i++ {
+		n = i
+	}
+	return n
 }
 
 func plan(t *testing.T, db *sql.DB, query string, a []any) (details []string) {

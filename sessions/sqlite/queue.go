@@ -48,7 +48,8 @@ func (q *queue) forget() { *q = queue{} }
 func (t *tx) queuedFor(chat sessions.ChatID, limit int) ([]rules.Key, error) {
 	if !t.queue.known {
 		q := queue{known: true, chats: map[string]sessions.ChatID{}, queued: map[sessions.ChatID][]string{}}
-		err := t.queryRows("SELECT id, target FROM outbox WHERE done = 0 ORDER BY no", nil, func(r scanner) error {
+		// By itself SQLite reads all that were ever sent, since they stand in that order.
+		err := t.queryRows("SELECT id, target FROM outbox INDEXED BY outbox_pending WHERE done = 0 ORDER BY no", nil, func(r scanner) error {
 			var id string
 			var to sessionkeys.Address
 			if err := r.Scan(&id, &to); err != nil {

@@ -59,13 +59,19 @@ func BenchmarkStoredHistory(b *testing.B) {
 			turn++
 			return w.say(1, fmt.Sprintf("hello for the time %d", turn))
 		}
-		first := launch(b, w, p)
-		for turn < messages/2 {
-			if _, err := next().wait(b.Context()); err != nil {
-				b.Fatal(err)
+		fill := func(p plan, until int) {
+			c := launch(b, w, p)
+			for turn < until {
+				if _, err := next().wait(b.Context()); err != nil {
+					b.Fatal(err)
+				}
 			}
+			c.stop()
 		}
-		first.stop()
+		quick := p // a small window makes short requests
+		quick.Window = 12_000
+		fill(quick, messages/2-2000)
+		fill(p, messages/2)
 		var ready, reply []time.Duration
 		atMost(b, 5, func() {
 			q := next()

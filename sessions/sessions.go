@@ -165,14 +165,14 @@ type Session struct {
 // which it was found interrupted, so that calls of which nobody will ever know
 // more do not use up a conversation's budget for good.
 type Scope struct {
-	Kind   string // global, channel, chat, group, person; Always: session, turn, …; tree is the store's own
-	ID     string
-	Window costs.Window
+	Kind   string       // global, channel, chat, group, person; Always: session, turn, …; tree is the store's own
+	ID     string       `json:",omitempty"`
+	Window costs.Window `json:",omitempty"`
 	// Limit is what the scope may settle and hold together; 0: no limit. Reserve
 	// looks at it in the same commit that holds the estimate, so that callers
 	// who race for the last cent never get more than it. It is not part of which
 	// scope this is.
-	Limit costs.Amount
+	Limit costs.Amount `json:",omitempty"`
 }
 
 // Total is what was spent under one label set, over all time. The totals are

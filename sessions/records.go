@@ -44,10 +44,10 @@ type Records interface {
 	// Record returns one as it is at now, or ErrNotFound.
 	Record(ctx context.Context, id RecordID, now time.Time) (Record, error)
 	// ReadAhead reads a chat, unless that is the zero value, and records together, where one
-	// reading after the other costs a journey each, for a caller who asks for them at once: Chat and Record answer from it
-	// when their context is of [Ahead.In]. They then say what was so when ReadAhead was
-	// called, or later; so such a context is for the next step, and not for what waits for a
-	// change. What could not be read is read when it is asked for.
+	// reading after the other costs a journey each, for a caller who asks for them at once:
+	// Chat and Record answer from it when their context is of [Ahead.In]. They then say what
+	// was so when ReadAhead was called, or later, and fail if it did; so such a context is for
+	// the next step, and not for what waits for a change.
 	ReadAhead(ctx context.Context, chat ChatID, records ...RecordID) Ahead
 	// WriteRecord makes or replaces one at r.At and returns its revision, or ErrChanged
 	// when it is at another one than r.Revision. A write that is repeated as it was,

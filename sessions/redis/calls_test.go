@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strconv"
@@ -70,6 +71,12 @@ func TestWhatBelongsTogetherIsOneCall(t *testing.T) {
 		_, err := s.Chat(ctx, chat)
 		return err
 	})
+
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := s.Chat(s.ReadAhead(gone, chat).In(t.Context()), chat); !errors.Is(err, context.Canceled) {
+		t.Errorf("what could not be read ahead: %v", err)
+	}
 
 	worker := newDesk(t, openAt(t, redis.Options{URL: server.URL}), "chat")
 	f, turn := worker.open("a")

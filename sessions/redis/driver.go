@@ -122,6 +122,9 @@ func (db driver) View(ctx context.Context, fn func(*rules.Tx) error) error {
 		r := db.reading(ctx)
 		r.isView = true
 		if before, ok := sessions.AheadIn(ctx).(*readAhead); ok && first {
+			if before.err != nil {
+				return before.err
+			}
 			r.ahead, r.trips = before.rows, 1
 		}
 		first = false
@@ -134,16 +137,20 @@ func (db driver) View(ctx context.Context, fn func(*rules.Tx) error) error {
 }
 
 // readAhead is what ReadAhead has read. It is never changed.
-type readAhead struct{ rows map[rules.Key]*storedRow }
+type readAhead struct {
+	rows map[rules.Key]*storedRow
+	err  error
+}
 
 // ReadAhead implements [rules.AheadDriver].
 func (db driver) ReadAhead(ctx context.Context, keys []rules.Key) sessions.Ahead {
 	r := db.reading(ctx)
 	r.isView = true
-	if err := r.fetch(keys); err != nil {
-		return sessions.Ahead{} // whoever asks for one of them hears why
+	err := r.fetch(keys)
+	if errors.Is(err, errChanged) {
+		return sessions.Ahead{} // whoever asks for one of them reads it
 	}
-	return sessions.NewAhead(&readAhead{r.seen})
+	return sessions.NewAhead(&readAhead{r.seen, err})
 }
 
 // conclude is what the commit script said of a plan.

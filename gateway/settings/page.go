@@ -99,6 +99,9 @@ func (c PageConfig) isExposed() bool {
 
 // warn names what the page allows and may not be meant.
 func (c PageConfig) warn(ws *problems.List) {
+	if !c.Enabled && (c.Listen != DefaultPageListen || c.URL != "" || len(c.Operators) > 0) {
+		ws.Add("page", "it is described, and there is none; set page.enabled: true")
+	}
 	if u, err := url.Parse(c.URL); err == nil && c.Enabled && c.isExposed() && u.Scheme == "http" {
 		ws.Add("page.url", "by %s whoever is on the way reads passwords and everything else; put a proxy in front that speaks https, and write its address here", c.URL)
 	}

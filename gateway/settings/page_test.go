@@ -48,8 +48,17 @@ func TestThePageNeedsPasswordsBeyondLoopback(t *testing.T) {
 			t.Errorf("%s: mistakes at %q, want %q", name, got, c.want)
 		}
 	}
-	warned := func(page settings.PageConfig) bool {
-		return slices.ContainsFunc(settings.Config{Page: page}.Defaults().Warnings(), func(p problems.Problem) bool { return p.Path == "page.url" })
+	warnedAt := func(path string, page settings.PageConfig) bool {
+		return slices.ContainsFunc(settings.Config{Page: page}.Defaults().Warnings(), func(p problems.Problem) bool { return p.Path == path })
+	}
+	warned := func(page settings.PageConfig) bool { return warnedAt("page.url", page) }
+	for _, off := range []settings.PageConfig{{Listen: "127.0.0.1:9000"}, {URL: "https://p.example.org"}, {Operators: ann}} {
+		if !warnedAt("page", off) {
+			t.Errorf("%+v, and there is no page: no warning", off)
+		}
+	}
+	if warnedAt("page", settings.PageConfig{}) || warnedAt("page", settings.PageConfig{Enabled: true, Operators: ann}) {
+		t.Error("a warning of a page that is not meant, or is there")
 	}
 	if !warned(settings.PageConfig{Enabled: true, Listen: ":1", URL: "http://p.example.org", Operators: ann}) {
 		t.Error("passwords that everybody on the way reads are no warning")

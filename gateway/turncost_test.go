@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
 	"parley/simulators/model"
@@ -163,5 +165,43 @@ func nameStatement(query string) string {
 		return "UPDATE " + words[1]
 	default:
 		return strings.Join(words, " ")
+	}
+}
+
+// callsOfRedis is how often a plain turn of a process that does everything has scripts called. A step
+// that asks for one thing more is not noticed anywhere else.
+const callsOfRedis = 11
+
+// TestAPlainTurnTakesFewCallsOfRedis: each is a journey that an answer waits for, or a commit.
+func TestAPlainTurnTakesFewCallsOfRedis(t *testing.T) {
+	beside(t) // as above
+	c := newCluster(t)
+	gw := c.as("alone")
+	o, err := goredis.ParseURL(c.redis.URL)
+	noError(t, err)
+	db := goredis.NewClient(o)
+	t.Cleanup(func() { _ = db.Close() })
+	calls := func() (n int) {
+		info, err := db.Info(t.Context(), "commandstats").Result()
+		noError(t, err)
+		for line := range strings.Lines(info) {
+			if counts, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+				digits, _, _ := strings.Cut(counts, ",")
+				n, err = strconv.Atoi(digits)
+				noError(t, err)
+			}
+		}
+		return n
+	}
+	gw.Ask(gatewaytest.Ann, "hello") // which makes mailbox, session and more
+	var each []int
+	for range 16 {
+		before := calls()
+		gw.Ask(gatewaytest.Ann, "hello")
+		each = append(each, calls()-before)
+	}
+	slices.Sort(each) // some have what is done each second
+	if each[len(each)/4] != callsOfRedis {
+		t.Errorf("the turns took %v calls, and usually not %d", each, callsOfRedis)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"parley/gateway/gatewaytest"
 	"parley/gateway/settings"
 	"parley/simulators/model"
@@ -46,7 +44,7 @@ const plainTurn = `
 1 UPDATE turns
 `
 
-// mostPace is one at which a chat may get a message each millisecond, faster than any turn.
+// mostPace is a pace at which a chat may get a message each millisecond. No turn is as fast.
 const mostPace = 1000
 
 // A statement more is not noticed anywhere else, and each costs about a hundredth of a turn.
@@ -177,28 +175,12 @@ func TestAPlainTurnTakesFewCallsOfRedis(t *testing.T) {
 	beside(t) // as above
 	c := newCluster(t)
 	gw := c.as("alone")
-	o, err := goredis.ParseURL(c.redis.URL)
-	noError(t, err)
-	db := goredis.NewClient(o)
-	t.Cleanup(func() { _ = db.Close() })
-	calls := func() (n int) {
-		info, err := db.Info(t.Context(), "commandstats").Result()
-		noError(t, err)
-		for line := range strings.Lines(info) {
-			if counts, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
-				digits, _, _ := strings.Cut(counts, ",")
-				n, err = strconv.Atoi(digits)
-				noError(t, err)
-			}
-		}
-		return n
-	}
 	gw.Ask(gatewaytest.Ann, "hello") // which makes mailbox, session and more
 	var each []int
 	for range 16 {
-		before := calls()
+		before := c.redis.ScriptCalls()
 		gw.Ask(gatewaytest.Ann, "hello")
-		each = append(each, calls()-before)
+		each = append(each, c.redis.ScriptCalls()-before)
 	}
 	slices.Sort(each) // some have what is done each second
 	if each[len(each)/4] != callsOfRedis {

@@ -47,7 +47,8 @@ type Commands interface {
 type People interface {
 	// Standing returns what was decided about somebody on a channel.
 	Standing(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
-	// ReadAhead reads that, together with a chat; see [sessions.Records].ReadAhead.
+	// ReadAhead reads together the decisions that Standing looks up, a chat and other records; see
+	// [sessions.Records].ReadAhead.
 	ReadAhead(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, more ...sessions.RecordID) sessions.Ahead
 	// Ask gives somebody a code by which they are let in, and says until when it holds.
 	Ask(ctx context.Context, channel string, s channels.Sender) (code string, until time.Time, err error)

@@ -111,7 +111,7 @@ func decisionID(channel, person string) sessions.RecordID {
 	return sessions.RecordID{Kind: decisionKind, Key: channel + "/" + person}
 }
 
-// ReadAhead reads what Standing is to say of somebody, together with a chat and other records; see
+// ReadAhead reads together the decisions that Standing looks up, a chat and other records; see
 // [sessions.Records].ReadAhead.
 func (b *Book) ReadAhead(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, more ...sessions.RecordID) sessions.Ahead {
 	for _, id := range []string{s.ID, s.Alias} {

@@ -34,8 +34,8 @@ func (a *rights) refuses(ctx context.Context, m channels.Message, chat sessions.
 	return true, nil
 }
 
-// readRights returns a context for the next step, which asks what somebody may do, and for a chat and
-// records.
+// readRights reads together what is decided about somebody, a chat and records, and returns the
+// context with which the next step asks for them.
 func (a *owner) readRights(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, records ...sessions.RecordID) context.Context {
 	if a.settings.ReadAhead == nil {
 		return ctx

@@ -60,8 +60,8 @@ type Settings struct {
 	// Standing returns what was decided about somebody while the gateway runs; see Access. nil:
 	// nothing.
 	Standing func(ctx context.Context, channel string, s channels.Sender) (policy.Standing, error)
-	// ReadAhead reads what Authorize and Standing are to say, together with a chat and other records;
-	// see [sessions.Records].ReadAhead. nil: each is read when it is asked for.
+	// ReadAhead reads together the decisions that Authorize and Standing look up, a chat and other
+	// records; see [sessions.Records].ReadAhead. nil: each is read when it is asked for.
 	ReadAhead func(ctx context.Context, channel string, s channels.Sender, chat sessions.ChatID, more ...sessions.RecordID) sessions.Ahead
 	// Approvers reports whether anybody on a channel may permit something because that was decided
 	// while the gateway runs. nil: nobody may.

@@ -3,19 +3,13 @@ package redis_test
 import (
 	"context"
 	"errors"
-	"regexp"
-	"strconv"
 	"testing"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"parley/sessions"
 	"parley/sessions/redis"
 	"parley/sessions/redis/redistest"
 	"parley/transcript"
 )
-
-var evals = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`)
 
 // TestATurnTakesFewCalls: an operation of a worker that is alone with its mailbox is
 // one call of the commit script; what it reads it knows already.
@@ -24,12 +18,11 @@ func TestATurnTakesFewCalls(t *testing.T) {
 	server := redistest.Start(t, redistest.Options{})
 	s := openAt(t, redis.Options{URL: server.URL})
 	d := newDesk(t, s, "chat")
-	c := raw(t, server)
 	count := func(what string, want int, do func()) {
 		t.Helper()
-		before := countCalls(t, c)
+		before := server.ScriptCalls()
 		do()
-		if got := countCalls(t, c) - before; got != want {
+		if got := server.ScriptCalls() - before; got != want {
 			t.Errorf("%s: %d calls, not %d", what, got, want)
 		}
 	}
@@ -51,14 +44,13 @@ func TestWhatBelongsTogetherIsOneCall(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
 	s := openAt(t, redis.Options{URL: server.URL})
-	c := raw(t, server)
 	count := func(what string, want int, do func() error) {
 		t.Helper()
-		before := countCalls(t, c)
+		before := server.ScriptCalls()
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if got := countCalls(t, c) - before; got != want {
+		if got := server.ScriptCalls() - before; got != want {
 			t.Errorf("%s: %d calls, not %d", what, got, want)
 		}
 	}
@@ -66,7 +58,7 @@ func TestWhatBelongsTogetherIsOneCall(t *testing.T) {
 	count("read ahead", 1, func() error {
 		ctx := s.ReadAhead(t.Context(), chat, id).In(t.Context())
 		if _, err := s.Record(ctx, id, noon); !errors.Is(err, sessions.ErrNotFound) {
-			return err
+			t.Errorf("a record that nobody wrote: %v", err)
 		}
 		_, err := s.Chat(ctx, chat)
 		return err
@@ -99,22 +91,4 @@ func TestWhatBelongsTogetherIsOneCall(t *testing.T) {
 	count("end it in a process that did not find it", 2, func() error {
 		return other.Advance(t.Context(), found[0].ID, sessions.Progress{Marks: []sessions.Mark{{From: sessions.Sending, To: sessions.Sent, MessageID: "n", At: noon}}})
 	})
-}
-
-// countCalls returns how often the scripts were called.
-func countCalls(t *testing.T, c *goredis.Client) int {
-	t.Helper()
-	info, err := c.Info(t.Context(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := evals.FindStringSubmatch(info)
-	if m == nil {
-		return 0 // there was none
-	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

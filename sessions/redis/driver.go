@@ -148,7 +148,7 @@ func (db driver) ReadAhead(ctx context.Context, keys []rules.Key) sessions.Ahead
 	r.isView = true
 	err := r.fetch(keys)
 	if errors.Is(err, errChanged) {
-		return sessions.Ahead{} // whoever asks for one of them reads it
+		return sessions.Ahead{} // another server answers by now: Chat and Record read from that one
 	}
 	return sessions.NewAhead(&readAhead{r.seen, err})
 }

@@ -121,7 +121,7 @@ func (f *fetcher) explainFailure(ctx context.Context, u *url.URL, err error) err
 	case errors.Is(context.Cause(ctx), errSlow):
 		what = fmt.Sprintf("it took longer than %s", f.timeout)
 	case ctx.Err() != nil:
-		return context.Cause(ctx) // whoever ended the call drops this error
+		return context.Cause(ctx) // the caller ended the call, and ignores its error
 	case isDNS:
 		what = "its name could not be resolved at present"
 	case isCertificate:

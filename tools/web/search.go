@@ -223,7 +223,7 @@ func (s *searcher) explain(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errSlow):
 		return tools.Errorf(tools.Transient, "the search took longer than %s", s.o.Timeout)
 	case ctx.Err() != nil:
-		return context.Cause(ctx) // whoever ended the call drops this error
+		return context.Cause(ctx) // the caller ended the call, and ignores its error
 	default:
 		return tools.Errorf(tools.Transient, unreachable)
 	}

@@ -112,6 +112,22 @@ func (s *Server) Do(args ...string) string {
 	return string(answer)
 }
 
+// ScriptCalls returns how often clients have had a script run by its hash.
+func (s *Server) ScriptCalls() int {
+	s.t.Helper()
+	for line := range strings.Lines(s.Do("INFO", "commandstats")) {
+		if counts, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+			digits, _, _ := strings.Cut(counts, ",")
+			n, err := strconv.Atoi(digits)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return n
+		}
+	}
+	return 0 // none was
+}
+
 // ask sends one command on a connection of its own. An answer is a line, or a
 // bulk of text with it.
 func (s *Server) ask(args ...string) ([]byte, error) {
